@@ -1,0 +1,94 @@
+import type { Case } from "./case.js";
+import type { CaseResult } from "./result.js";
+
+/** What the sidecar knows of a metric that it tried to load. */
+export interface MetricDescription {
+  readonly loaded: boolean;
+  /** One line for an engine; empty where the metric is loaded. */
+  readonly loadError: string;
+  readonly fingerprint: string;
+  readonly file: string;
+  readonly problems: readonly MetricProblem[];
+  readonly warnings: readonly { readonly step: MetricStep; readonly message: string }[];
+  readonly arguments: 0 | 2 | 3;
+  readonly signature: string;
+  readonly isAsync: boolean;
+  readonly rewardSpecJson: string;
+  readonly rewardWeights: { readonly accuracy: number; readonly speed: number; readonly cost: number } | undefined;
+  readonly pythonVersion: string;
+  readonly startMethod: "fork" | "spawn";
+  /** Why workers do not fork, where the sidecar chose so; empty otherwise. */
+  readonly startMethodReason: string;
+  readonly loadMs: number;
+}
+
+export type MetricStep = "metric_file" | "metric_function" | "reward_spec";
+
+export interface MetricProblem {
+  readonly step: MetricStep;
+  readonly message: string;
+  readonly traceback: string;
+}
+
+/**
+ * Scores cases with one loaded metric. A call takes the metric that is current when it begins and
+ * keeps it until it ends, across reloads.
+ */
+export interface Scorer {
+  /** The current metric, or why there is none. */
+  describe(): MetricDescription;
+
+  /** True where a metric is loaded and a worker stands ready. */
+  isReady(): boolean;
+
+  /** Calls back at each change of `isReady()`. Returns how to stop that. */
+  onReadyChange(listener: (ready: boolean) => void): () => void;
+
+  /** Workers alive now. */
+  workerCount(): number;
+
+  /** The longest that one case may take, in milliseconds. */
+  readonly metricTimeoutMs: number;
+
+  /**
+   * Begins a call. Throws `ScorerError` `metric_not_loaded` or `shutting_down`.
+   * `signal` aborted: the call's queued cases are dropped and its running ones ended.
+   */
+  open(signal: AbortSignal): ScoreCall;
+
+  /** Loads the metric again beside the current one, then takes its place. Resolves with what is current then. */
+  reload(): Promise<MetricDescription>;
+
+  /**
+   * Stops: new calls fail, open calls take no further cases and may finish those they have until `deadlineMs` from now;
+   * then everything is ended. Resolves when no process is left.
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** One call's cases and results. */
+export interface ScoreCall {
+  readonly metric: MetricDescription;
+
+  /**
+   * Scores batches of cases. Every case gets exactly one result, in the order in which cases end; each array holds what was
+   * ready. Batches are pulled only while the call's cases in flight (pulled, and their result not yet
+   * taken by the consumer's next step) stay under the limits, so that a slow consumer slows the producer down.
+   * Throws `ScorerError` `shutting_down` where the scorer closed before `batches` ended, once the results of all cases already taken were given.
+   */
+  score(batches: AsyncIterable<readonly Case[]>): AsyncIterable<readonly CaseResult[]>;
+}
+
+export type ScorerErrorCode = "metric_not_loaded" | "shutting_down" | "cancelled";
+
+/** Why a whole call failed; a single case's fault is its result instead. */
+export class ScorerError extends Error {
+  override readonly name = "ScorerError";
+
+  constructor(
+    readonly code: ScorerErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}

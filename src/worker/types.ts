@@ -1,0 +1,105 @@
+/** One case of a chunk; payloads are JSON text, checked to hold no 0x1E byte. */
+export interface ChunkCase {
+  readonly input: Uint8Array;
+  readonly output: Uint8Array;
+  /** `undefined`: the metric gets `None`. */
+  readonly expected: Uint8Array | undefined;
+  /** Seeds the metric's random generators before this case. All cases of a chunk have one, or none has. */
+  readonly seed: bigint | undefined;
+}
+
+/** What came of one case of a chunk. */
+export interface Row {
+  /** The case's position in the chunk, from 0. */
+  readonly position: number;
+  readonly kind: "score" | "invalid_case" | "metric_exception" | "metric_return_value";
+  /** The score; 0 for an error. */
+  readonly value: number;
+  readonly metricMs: number;
+  /** Feedback, or the error's message. */
+  readonly text: Uint8Array;
+  /** Named scores as JSON `[["name", number], …]`, or the traceback; may be empty. */
+  readonly detail: Uint8Array;
+  /** The other side info, a JSON object; may be empty. */
+  readonly sideInfo: Uint8Array;
+}
+
+/** What a chunk has used since it began, in milliseconds. */
+export interface ChunkUsage {
+  /** Wall time in the metric. */
+  readonly metricMs: number;
+  /** CPU time of the worker's process and of the children that it waited for. */
+  readonly cpuMs: number;
+  /** How long its main thread waited for a core. */
+  readonly coreWaitMs: number;
+}
+
+/** What a worker is doing at this moment, seen from outside. */
+export interface InHand {
+  /** Position of the case in hand in its chunk; `undefined` between cases. */
+  readonly position: number | undefined;
+  /** When that case began, on this process's `performance.now()` clock. */
+  readonly beganAt: number;
+}
+
+/** Why a worker was told to end. */
+export type EndReason = "timeout" | "cancelled" | "surplus" | "closed";
+
+/** How a worker's process ended on its own. */
+export interface Death {
+  readonly pid: number;
+  readonly exitCode: number | undefined;
+  /** A name such as "SIGKILL". */
+  readonly signal: string | undefined;
+  /** Position in its chunk of the case that it had in hand; `undefined` where it had none. */
+  readonly position: number | undefined;
+}
+
+/** One interpreter that scores, one chunk at a time. */
+export interface Worker {
+  readonly number: number;
+  readonly pid: number;
+  readonly state: "starting" | "idle" | "busy" | "ending" | "ended";
+
+  /** Gives it a chunk. Only while idle; the chunk has at least one case. Never throws for a worker that is dying: its death is told instead. */
+  run(cases: readonly ChunkCase[]): void;
+
+  /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
+  look(): InHand;
+
+  /** CPU time of its process group and its main thread's wait for a core, both since its chunk began, in ms; `undefined` where the system does not tell. */
+  cpuTimes(): { readonly cpuMs: number; readonly coreWaitMs: number } | undefined;
+
+  /** Memory that only this worker uses, in bytes; `undefined` where the system does not tell. */
+  privateBytes(): number | undefined;
+
+  /** Ends it: SIGINT, and SIGKILL to its group after a grace. From now on the listener hears nothing of it. */
+  end(reason: EndReason): void;
+}
+
+/** What the pool tells its owner. Never called inside a call that the owner makes, except `rows` inside `look`. */
+export interface WorkerListener {
+  /** The worker can take a chunk, for the first time or again. */
+  idle(worker: Worker): void;
+
+  /** Results of the chunk in hand, each position once. `usage` comes with what the worker sent itself; `finished`: the chunk is done (`idle` follows). */
+  rows(worker: Worker, rows: readonly Row[], usage: ChunkUsage | undefined): void;
+
+  /** The worker died. All rows that could be saved have been delivered. A replacement is on its way already. */
+  died(worker: Worker, death: Death): void;
+
+  /** No worker is alive and several starts in a row have failed; tried again, backed off. */
+  unavailable(reason: string): void;
+}
+
+/** Keeps workers of one loaded metric alive. */
+export interface Pool {
+  /** Workers that are starting, idle or busy. */
+  readonly workers: ReadonlySet<Worker>;
+
+  /** Wants that many workers alive; starts more where there are fewer, never ends any. */
+  want(count: number): void;
+
+  /** Ends everything. Resolves when no process is left and the folder is gone. */
+  close(): Promise<void>;
+}
