@@ -61,8 +61,17 @@ export interface Worker {
   readonly pid: number;
   readonly state: "starting" | "idle" | "busy" | "ending" | "ended";
 
-  /** Gives it a chunk. Only while idle; the chunk has at least one case. Never throws for a worker that is dying: its death is told instead. */
-  run(cases: readonly ChunkCase[]): void;
+  /**
+   * Gives it a chunk and returns the chunk's number. Only while idle; the chunk has at least one case. Never throws for a worker that is
+   * dying: its death is told instead.
+   */
+  run(cases: readonly ChunkCase[]): number;
+
+  /**
+   * Asks it to finish its chunk after the case in hand (docs/worker-protocol.md, "recall"): `rows` and `idle` follow as ever, with fewer
+   * rows than the chunk has cases. Does nothing where it is not busy.
+   */
+  recall(): void;
 
   /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
   look(): InHand;

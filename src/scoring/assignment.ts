@@ -1,0 +1,74 @@
+import type { ChunkUsage } from "../worker/types.js";
+import type { Call, Pending } from "./call.js";
+import type { Usage } from "./worker_count.js";
+
+/** A chunk that a worker has: whose it is, what of it is left, and what it has used so far. */
+export class Assignment {
+  /** When the worker was last heard of, on `performance.now()`. */
+  heardAt: number;
+  /** When its call ended; `undefined` as long as somebody waits for it. */
+  abandonedAt: number | undefined;
+  /** Time in the metric of the cases that came back, in milliseconds. */
+  metricMs = 0;
+  readonly #settled: boolean[];
+  #left: number;
+  #seen: ChunkUsage = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
+  #seenCases = 0;
+
+  constructor(
+    readonly call: Call,
+    readonly cases: readonly Pending[],
+    /** The worker's number for the chunk. */
+    readonly chunk: number,
+    /** When the worker got it, on `performance.now()`. */
+    readonly startedAt: number,
+  ) {
+    this.heardAt = startedAt;
+    this.#left = cases.length;
+    this.#settled = new Array<boolean>(cases.length).fill(false);
+  }
+
+  /** Cases without a result. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Position of the first case without a result. */
+  get firstLeft(): number | undefined {
+    const at = this.#settled.indexOf(false);
+    return at < 0 ? undefined : at;
+  }
+
+  /** The case at a position, the first time; `undefined` once it has its result. */
+  take(position: number | undefined): Pending | undefined {
+    if (position === undefined || this.#settled[position] !== false) return undefined;
+    this.#settled[position] = true;
+    this.#left -= 1;
+    return this.cases[position];
+  }
+
+  /** The cases without a result, in order. */
+  rest(): Pending[] {
+    return this.cases.filter((_, position) => this.#settled[position] === false);
+  }
+
+  /** What has been used, and how many cases came back, since this was last asked. */
+  usageSince(usage: ChunkUsage): ChunkUsage & { readonly cases: number } {
+    const done = this.cases.length - this.#left;
+    const step = {
+      cases: done - this.#seenCases,
+      metricMs: Math.max(0, usage.metricMs - this.#seen.metricMs),
+      cpuMs: Math.max(0, usage.cpuMs - this.#seen.cpuMs),
+      coreWaitMs: Math.max(0, usage.coreWaitMs - this.#seen.coreWaitMs),
+    };
+    this.#seen = usage;
+    this.#seenCases = done;
+    return step;
+  }
+
+  /** What the worker has used since its last word, from the outside. */
+  notLearned(now: number, times: { readonly cpuMs: number; readonly coreWaitMs: number }): Usage {
+    const busyMs = times.cpuMs + times.coreWaitMs - this.#seen.cpuMs - this.#seen.coreWaitMs;
+    return { wallMs: now - this.heardAt, busyMs: Math.max(0, busyMs) };
+  }
+}

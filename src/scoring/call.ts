@@ -1,0 +1,191 @@
+import { type Case, caseBytes } from "./case.js";
+import { CallFlight, type TotalFlight } from "./in_flight.js";
+import { caseFault, outcomeBytes } from "./outcome.js";
+import type { CaseResult, Outcome } from "./result.js";
+import { type MetricDescription, type ScoreCall, ScorerError } from "./scorer.js";
+
+/** A case that waits for its result. */
+export interface Pending {
+  readonly item: Case;
+  readonly bytes: number;
+  /** When it was read, on `performance.now()`. */
+  readonly arrivedAt: number;
+  /** How many workers died with it next in line, but not in hand. */
+  lostStarts: number;
+}
+
+/** The scheduler, as a call sees it. */
+export interface CallHost {
+  /** Cases were queued. */
+  queued(call: Call): void;
+  /** The call is over: drop what it has queued, end what it has running. */
+  over(call: Call): void;
+}
+
+/** One call: its queue, its results, and how much of both may stand. */
+export class Call implements ScoreCall {
+  /** Cases that no worker has; first in, first out. */
+  readonly queue: Pending[] = [];
+  readonly #flight: CallFlight;
+  #ready: CaseResult[] = [];
+  #readyBytes = 0;
+  #state: "open" | "closing" | "over" = "open";
+  #sourceEnded = false;
+  #sourceError: { readonly reason: unknown } | undefined;
+  #wake: () => void = () => undefined;
+  #stopReading: () => void = () => undefined;
+
+  constructor(
+    readonly metric: MetricDescription,
+    private readonly host: CallHost,
+    total: TotalFlight,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#flight = new CallFlight(total);
+  }
+
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  /** Results that the consumer leaves standing hold the next chunks back. */
+  get mayRun(): boolean {
+    return this.#readyBytes < this.#flight.total.limits.callBytes;
+  }
+
+  async *score(batches: AsyncIterable<readonly Case[]>): AsyncGenerator<readonly CaseResult[], void, undefined> {
+    const abort = (): void => {
+      this.#end();
+    };
+    this.signal.addEventListener("abort", abort, { once: true });
+    if (this.signal.aborted) this.#end();
+    const reading = this.#read(batches);
+    try {
+      while (!this.isOver) {
+        if (this.#ready.length > 0) {
+          yield* this.#take();
+        } else if (this.#sourceError !== undefined) {
+          throw this.#sourceError.reason;
+        } else if (this.#flight.cases === 0 && this.#sourceEnded) {
+          return;
+        } else if (this.#flight.cases === 0 && this.#state === "closing") {
+          throw new ScorerError("shutting_down", "the sidecar is shutting down; send the remaining cases to another one");
+        } else {
+          await new Promise<void>((resolve) => (this.#wake = resolve));
+        }
+      }
+      throw this.signal.aborted
+        ? new ScorerError("cancelled", "the call was cancelled")
+        : new ScorerError("shutting_down", "the sidecar shut down before every case was scored");
+    } finally {
+      this.signal.removeEventListener("abort", abort);
+      this.#end();
+      await reading;
+    }
+  }
+
+  /** A case's one result. */
+  settle(pending: Pending, outcome: Outcome, queuedMs: number, metricMs: number): void {
+    if (this.isOver) return;
+    const { id, index } = pending.item;
+    this.#ready.push({ id, index, outcome, queuedMs: Math.max(0, queuedMs), metricMs });
+    const bytes = outcomeBytes(outcome);
+    this.#readyBytes += bytes;
+    this.#flight.add(0, bytes - pending.bytes);
+  }
+
+  /** Lets the consumer see what was settled. */
+  flush(): void {
+    this.#wake();
+  }
+
+  /** Takes no further cases; ends when those it has are done. */
+  close(): void {
+    if (this.#state !== "open") return;
+    this.#state = "closing";
+    this.#stopReading();
+    this.#wake();
+  }
+
+  /** Ends at once, whatever is left. */
+  abandon(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.isOver) return;
+    this.#state = "over";
+    this.#stopReading();
+    this.host.over(this);
+    this.#flight.close();
+    this.#wake();
+  }
+
+  *#take(): Generator<readonly CaseResult[], void, undefined> {
+    const results = this.#ready;
+    const bytes = this.#readyBytes;
+    this.#ready = [];
+    yield results;
+    // Only here has the consumer come back for more: until then the results count as in flight.
+    this.#readyBytes -= bytes;
+    if (this.isOver) return;
+    this.#flight.add(-results.length, -bytes);
+    if (this.queue.length > 0) this.host.queued(this);
+  }
+
+  /** Pulls batches while there is room. Never rejects: what goes wrong is told by `score`. */
+  async #read(batches: AsyncIterable<readonly Case[]>): Promise<void> {
+    const source = batches[Symbol.asyncIterator]();
+    try {
+      while (this.#state === "open") {
+        const step = await this.#next(source);
+        if (step === undefined) break;
+        if (step.done === true) {
+          this.#sourceEnded = true;
+          break;
+        }
+        this.#enqueue(step.value);
+        await this.#flight.room();
+      }
+    } catch (reason) {
+      this.#sourceError = { reason };
+    }
+    if (!this.#sourceEnded) this.#letGo(source);
+    this.#wake();
+  }
+
+  /** The source's next step, or `undefined` once the call takes no more. */
+  #next(source: AsyncIterator<readonly Case[]>): Promise<IteratorResult<readonly Case[]> | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#stopReading = () => {
+        resolve(undefined);
+      };
+      source.next().then(resolve, reject);
+    });
+  }
+
+  /** A source that is in the middle of a step finishes whenever it does: nobody waits for it. */
+  #letGo(source: AsyncIterator<readonly Case[]>): void {
+    source.return?.().catch(() => undefined);
+  }
+
+  #enqueue(batch: readonly Case[]): void {
+    const arrivedAt = performance.now();
+    let bytes = 0;
+    let settled = false;
+    for (const item of batch) {
+      const pending: Pending = { item, bytes: caseBytes(item), arrivedAt, lostStarts: 0 };
+      bytes += pending.bytes;
+      const fault = caseFault(item);
+      if (fault === undefined) {
+        this.queue.push(pending);
+      } else {
+        this.settle(pending, fault, 0, 0);
+        settled = true;
+      }
+    }
+    this.#flight.add(batch.length, bytes);
+    if (settled) this.flush();
+    if (this.queue.length > 0) this.host.queued(this);
+  }
+}

@@ -1,0 +1,332 @@
+import type { ChunkCase, ChunkUsage, Death, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
+import { Assignment } from "./assignment.js";
+import { Call, type CallHost, type Pending } from "./call.js";
+import { ChunkSize } from "./chunk_size.js";
+import type { FaultLog } from "./fault_log.js";
+import type { TotalFlight } from "./in_flight.js";
+import { crashOutcome, rowOutcome, timeoutOutcome, unavailableOutcome } from "./outcome.js";
+import type { MetricDescription } from "./scorer.js";
+import { caseSeed } from "./seed.js";
+import type { WorkerCount } from "./worker_count.js";
+
+/** How often busy workers that have gone quiet are looked at: the precision of deadlines. */
+const LOOK_EVERY_MS = 20;
+/** After this long without a word, a worker's outbox and CPU time tell what it is doing. */
+const QUIET_MS = 15;
+/** A running chunk that takes this long is cut short, so that what it holds can go to other workers. */
+const LONG_CHUNK_MS = 25;
+/** How long a cancelled call's workers may go on before they are ended: ending one costs more than a short case. */
+const CANCEL_GRACE_MS = 100;
+/** A worker that has a chunk but no case in hand is reading it; that is not the metric's time, but must end too. */
+const READING_GRACE_MS = 10_000;
+/** A case that so many workers died over, without ever beginning it, is itself the fault. */
+const MOST_LOST_STARTS = 3;
+/** Payload bytes of a chunk beyond its first case. */
+const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
+
+export interface SchedulerOptions {
+  readonly metricTimeoutMs: number;
+  readonly seed: bigint | undefined;
+  readonly count: WorkerCount;
+  readonly flight: TotalFlight;
+  readonly faults: FaultLog;
+  /** More workers than now would fit into memory: how many in all, `undefined` where the system does not tell. */
+  readonly fits: (workers: ReadonlySet<Worker>) => number | undefined;
+  /** `Scheduler.isReady` may have changed. */
+  readonly readyChanged: () => void;
+  /** The last call ended. */
+  readonly callsDone: () => void;
+}
+
+/** Hands the queued cases of all calls to the workers of one metric, and what comes back to the calls. */
+export class Scheduler implements WorkerListener, CallHost {
+  readonly #size = new ChunkSize();
+  readonly #calls = new Set<Call>();
+  /** Calls with queued cases, the next one first. */
+  readonly #turns: Call[] = [];
+  readonly #idle = new Set<Worker>();
+  readonly #busy = new Map<Worker, Assignment>();
+  #pool: Pool | undefined;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor(private readonly options: SchedulerOptions) {}
+
+  /** Begins to use the pool that reports to this scheduler. */
+  begin(pool: Pool): void {
+    this.#pool = pool;
+    pool.want(this.options.count.first);
+    this.#dispatch();
+  }
+
+  get calls(): ReadonlySet<Call> {
+    return this.#calls;
+  }
+
+  /** Whether a worker could take a case, or would after the one it has. */
+  get isReady(): boolean {
+    return this.#idle.size + this.#busy.size > 0;
+  }
+
+  open(metric: MetricDescription, signal: AbortSignal): Call {
+    const call = new Call(metric, this, this.options.flight, signal);
+    this.#calls.add(call);
+    return call;
+  }
+
+  /** Which case a worker has in hand, for the log; `undefined` where it is between cases. */
+  caseInHand(worker: number, chunk: number, position: number): { id: string; index: number } | undefined {
+    for (const [busy, assignment] of this.#busy) {
+      if (busy.number !== worker) continue;
+      return assignment.chunk === chunk ? assignment.cases[position]?.item : undefined;
+    }
+    return undefined;
+  }
+
+  // From calls.
+
+  queued(call: Call): void {
+    if (!this.#turns.includes(call)) this.#turns.push(call);
+    this.#dispatch();
+  }
+
+  over(call: Call): void {
+    call.queue.length = 0;
+    this.#calls.delete(call);
+    this.#leaveTurn(call);
+    for (const [worker, assignment] of this.#busy) {
+      if (assignment.call !== call) continue;
+      assignment.abandonedAt = performance.now();
+      worker.recall();
+    }
+    if (this.#calls.size === 0) this.options.callsDone();
+  }
+
+  // From workers.
+
+  idle(worker: Worker): void {
+    const assignment = this.#busy.get(worker);
+    this.#busy.delete(worker);
+    this.#idle.add(worker);
+    if (assignment !== undefined) this.#giveBack(assignment);
+    this.options.readyChanged();
+    this.#dispatch();
+  }
+
+  rows(worker: Worker, rows: readonly Row[], usage: ChunkUsage | undefined): void {
+    const assignment = this.#busy.get(worker);
+    if (assignment === undefined) return;
+    for (const row of rows) this.#settle(worker, assignment, row);
+    if (usage !== undefined) this.#learn(assignment, usage);
+    assignment.heardAt = performance.now();
+    assignment.call.flush();
+  }
+
+  died(worker: Worker, death: Death): void {
+    const assignment = this.#forget(worker);
+    if (assignment !== undefined) this.#bury(worker, assignment, death);
+    this.options.readyChanged();
+    this.#dispatch();
+  }
+
+  unavailable(reason: string): void {
+    for (const call of this.#turns.splice(0)) {
+      for (const pending of call.queue.splice(0)) {
+        call.settle(pending, unavailableOutcome(reason), performance.now() - pending.arrivedAt, 0);
+      }
+      call.flush();
+    }
+    this.options.readyChanged();
+  }
+
+  // Work.
+
+  #dispatch(): void {
+    const target = this.#target();
+    for (const worker of this.#idle) {
+      if (this.#busy.size >= target) break;
+      const call = this.#nextCall();
+      if (call === undefined) break;
+      this.#idle.delete(worker);
+      this.#assign(worker, call, target);
+    }
+  }
+
+  /** How many workers to keep busy; asks the pool for those that are missing. */
+  #target(): number {
+    const { count, fits } = this.options;
+    const pool = this.#pool;
+    if (pool === undefined) return 0;
+    const target = count.target();
+    const queued = this.#queuedCases();
+    const wanted = Math.min(target, this.#busy.size + queued);
+    if (wanted > pool.workers.size) {
+      const room = count.fixed === undefined ? fits(pool.workers) : undefined;
+      pool.want(Math.max(count.first, Math.min(wanted, room ?? wanted)));
+    }
+    return target;
+  }
+
+  #queuedCases(): number {
+    let cases = 0;
+    for (const call of this.#turns) cases += call.queue.length;
+    return cases;
+  }
+
+  /** Round robin over the calls that have something queued and whose consumer keeps up. */
+  #nextCall(): Call | undefined {
+    const at = this.#turns.findIndex((call) => call.mayRun);
+    return at < 0 ? undefined : this.#turns.splice(at, 1)[0];
+  }
+
+  #assign(worker: Worker, call: Call, workers: number): void {
+    const cases = this.#cut(call, this.#size.next(call.queue.length, workers));
+    if (call.queue.length > 0) this.#turns.push(call);
+    const { seed } = this.options;
+    const chunk = worker.run(cases.map((pending) => chunkCase(pending, seed)));
+    this.#busy.set(worker, new Assignment(call, cases, chunk, performance.now()));
+    this.#looking ??= setInterval(() => {
+      this.#look();
+    }, LOOK_EVERY_MS);
+  }
+
+  #cut(call: Call, most: number): Pending[] {
+    let bytes = 0;
+    let cases = 0;
+    for (const pending of call.queue) {
+      bytes += pending.bytes;
+      if (cases === most || (cases > 0 && bytes > MAX_CHUNK_BYTES)) break;
+      cases += 1;
+    }
+    return call.queue.splice(0, cases);
+  }
+
+  #settle(worker: Worker, assignment: Assignment, row: Row): void {
+    const pending = assignment.take(row.position);
+    if (pending === undefined) return;
+    const outcome = rowOutcome(row);
+    if (outcome.kind === "error") this.options.faults.tell(worker, pending.item, outcome);
+    const queuedMs = assignment.startedAt + assignment.metricMs - pending.arrivedAt;
+    assignment.metricMs += row.metricMs;
+    assignment.call.settle(pending, outcome, queuedMs, row.metricMs);
+  }
+
+  #learn(assignment: Assignment, usage: ChunkUsage): void {
+    const step = assignment.usageSince(usage);
+    this.#size.learn(step.cases, step.metricMs);
+    this.options.count.learn({ wallMs: step.metricMs, busyMs: step.cpuMs + step.coreWaitMs });
+  }
+
+  /** Every `LOOK_EVERY_MS`: deadlines, results that a slow case holds back, and whether the metric waits. */
+  #look(): void {
+    if (this.#busy.size === 0) {
+      clearInterval(this.#looking);
+      this.#looking = undefined;
+      return;
+    }
+    const now = performance.now();
+    let wallMs = 0;
+    let busyMs = 0;
+    const curious = this.#mayGrow();
+    for (const [worker, assignment] of [...this.#busy]) {
+      if (now - assignment.heardAt < QUIET_MS) continue;
+      this.#lookAt(worker, assignment, now);
+      if (!curious || !this.#busy.has(worker)) continue;
+      const times = worker.cpuTimes();
+      if (times === undefined) continue;
+      const running = assignment.notLearned(now, times);
+      wallMs += running.wallMs;
+      busyMs += running.busyMs;
+    }
+    if (curious) this.options.count.suppose({ wallMs, busyMs });
+    this.#dispatch();
+  }
+
+  #mayGrow(): boolean {
+    const { count } = this.options;
+    return count.fixed === undefined && this.#busy.size < count.most && this.#queuedCases() > 0;
+  }
+
+  #lookAt(worker: Worker, assignment: Assignment, now: number): void {
+    const inHand = worker.look();
+    const call = assignment.call;
+    if (assignment.abandonedAt !== undefined) {
+      if (now - assignment.abandonedAt >= CANCEL_GRACE_MS) this.#end(worker, "cancelled");
+      return;
+    }
+    const { metricTimeoutMs } = this.options;
+    const began = inHand.position === undefined ? undefined : inHand.beganAt;
+    const overran =
+      began === undefined
+        ? now - assignment.heardAt > metricTimeoutMs + READING_GRACE_MS
+        : now - began >= metricTimeoutMs;
+    if (overran) {
+      const pending = assignment.take(inHand.position ?? assignment.firstLeft);
+      if (pending !== undefined) {
+        const metricMs = began === undefined ? 0 : now - began;
+        const outcome = timeoutOutcome(metricTimeoutMs);
+        this.options.faults.tell(worker, pending.item, outcome);
+        call.settle(pending, outcome, now - metricMs - pending.arrivedAt, metricMs);
+      }
+      this.#end(worker, "timeout");
+    } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS) {
+      worker.recall();
+      if (began !== undefined) this.#size.learn(1, now - began);
+    }
+  }
+
+  /** Ends a busy worker; what it had not begun goes to others. */
+  #end(worker: Worker, reason: "timeout" | "cancelled"): void {
+    const assignment = this.#forget(worker);
+    worker.end(reason);
+    if (assignment !== undefined) this.#giveBack(assignment);
+    assignment?.call.flush();
+    this.options.readyChanged();
+  }
+
+  #bury(worker: Worker, assignment: Assignment, death: Death): void {
+    let lost = death.position;
+    const next = assignment.firstLeft;
+    if (lost === undefined && next !== undefined) {
+      const pending = assignment.cases[next];
+      if (pending !== undefined && ++pending.lostStarts >= MOST_LOST_STARTS) lost = next;
+    }
+    const pending = assignment.take(lost);
+    if (pending !== undefined) {
+      const outcome = crashOutcome(death);
+      const metricMs = Math.max(0, performance.now() - assignment.startedAt - assignment.metricMs);
+      this.options.faults.tell(worker, pending.item, outcome);
+      assignment.call.settle(pending, outcome, performance.now() - metricMs - pending.arrivedAt, metricMs);
+    }
+    this.#giveBack(assignment);
+    assignment.call.flush();
+  }
+
+  #forget(worker: Worker): Assignment | undefined {
+    const assignment = this.#busy.get(worker);
+    this.#busy.delete(worker);
+    this.#idle.delete(worker);
+    return assignment;
+  }
+
+  /** What a chunk left over is next in its call's turn. */
+  #giveBack(assignment: Assignment): void {
+    const { call } = assignment;
+    const rest = assignment.rest();
+    if (rest.length === 0 || call.isOver) return;
+    call.queue.unshift(...rest);
+    if (!this.#turns.includes(call)) this.#turns.unshift(call);
+  }
+
+  #leaveTurn(call: Call): void {
+    const at = this.#turns.indexOf(call);
+    if (at >= 0) this.#turns.splice(at, 1);
+  }
+}
+
+/** `caseFault` has refused cases without input or output. */
+function chunkCase({ item }: Pending, seed: bigint | undefined): ChunkCase {
+  const { input = NULL, output = NULL, expected } = item;
+  return { input, output, expected, seed: seed === undefined ? undefined : caseSeed(seed, item) };
+}
+
+const NULL = new TextEncoder().encode("null");

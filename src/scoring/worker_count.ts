@@ -1,0 +1,55 @@
+/** What some cases used of a worker, in milliseconds. */
+export interface Usage {
+  /** Wall time. */
+  readonly wallMs: number;
+  /** CPU time, and time spent waiting for a core: what the worker could not have shared. */
+  readonly busyMs: number;
+}
+
+const MEMORY = 0.9;
+/** Below this much observed time a ratio says nothing. */
+const ENOUGH_MS = 5;
+
+/**
+ * How many workers serve a metric best: as many cases in hand as cores × wall time / busy time, from one a core up to the
+ * maximum. A metric that computes gets one a core; one that waits (for a model, a database) gets more.
+ */
+export class WorkerCount {
+  #wallMs = 0;
+  #busyMs = 0;
+  #running: Usage = { wallMs: 0, busyMs: 0 };
+
+  constructor(
+    /** Cores that this process may use. */
+    readonly cores: number,
+    /** At most so many workers. */
+    readonly most: number,
+    /** Exactly so many, where the user said so. */
+    readonly fixed: number | undefined,
+  ) {}
+
+  /** How many to begin with. */
+  get first(): number {
+    return this.fixed ?? Math.min(this.cores, this.most);
+  }
+
+  /** Remembers what finished cases used. */
+  learn(usage: Usage): void {
+    this.#wallMs = this.#wallMs * MEMORY + usage.wallMs;
+    this.#busyMs = this.#busyMs * MEMORY + usage.busyMs;
+  }
+
+  /** What the cases that are in hand at this moment have used so far: nobody waits for a slow first result to see that it waits. */
+  suppose(running: Usage): void {
+    this.#running = running;
+  }
+
+  /** How many workers should have a case in hand now. */
+  target(): number {
+    if (this.fixed !== undefined) return this.fixed;
+    const wallMs = this.#wallMs + this.#running.wallMs;
+    if (wallMs < ENOUGH_MS) return this.first;
+    const busyMs = Math.max(this.#busyMs + this.#running.busyMs, wallMs / this.most);
+    return Math.max(this.first, Math.min(this.most, Math.round((this.cores * wallMs) / busyMs)));
+  }
+}
