@@ -1,11 +1,12 @@
 // Sets everything up and runs every test, vitest's and pytest's: `npm test`.
 import "./node_version.mjs";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "./build.mjs";
 import { root, run } from "./command.mjs";
 import { setUpNode, setUpPython } from "./setup.mjs";
 
+rmSync(join(reports(), "totals.txt"), { force: true });
 await setUpNode();
 const python = await setUpPython();
 await build();
@@ -14,11 +15,13 @@ mkdirSync(reports(), { recursive: true });
 const env = { SKYNET_SHARED: process.env.SKYNET_SHARED ?? join(root, "..", "shared") };
 const runners = [await vitest(), await pytest()];
 
-console.log();
-for (const { name, passed, failed, skipped } of runners) console.log(`${name}: ${line(passed, failed, skipped)}`);
-console.log(
-  line(...["passed", "failed", "skipped"].map((what) => runners.reduce((sum, runner) => sum + runner[what], 0))),
-);
+const sum = (what) => runners.reduce((total, runner) => total + runner[what], 0);
+const totals = [
+  ...runners.map(({ name, passed, failed, skipped }) => `${name}: ${line(passed, failed, skipped)}`),
+  line(sum("passed"), sum("failed"), sum("skipped")),
+].join("\n");
+console.log(`\n${totals}`);
+writeFileSync(join(reports(), "totals.txt"), `${totals}\n`);
 process.exitCode = runners.every(({ code, passed }) => code === 0 && passed > 0) ? 0 : 1;
 
 async function vitest() {
