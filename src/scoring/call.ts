@@ -33,6 +33,9 @@ export class Call implements ScoreCall {
   #sourceEnded = false;
   #sourceError: { readonly reason: unknown } | undefined;
   #wake: () => void = () => undefined;
+  #tellEnd: () => void = () => undefined;
+  /** Resolves when the call is over. */
+  readonly ended = new Promise<void>((resolve) => (this.#tellEnd = resolve));
   #stopReading: () => void = () => undefined;
 
   constructor(
@@ -119,6 +122,7 @@ export class Call implements ScoreCall {
     this.host.over(this);
     this.#flight.close();
     this.#wake();
+    this.#tellEnd();
   }
 
   *#take(): Generator<readonly CaseResult[], void, undefined> {

@@ -34,8 +34,6 @@ export interface SchedulerOptions {
   readonly fits: (workers: ReadonlySet<Worker>) => number | undefined;
   /** `Scheduler.isReady` may have changed. */
   readonly readyChanged: () => void;
-  /** The last call ended. */
-  readonly callsDone: () => void;
 }
 
 /** Hands the queued cases of all calls to the workers of one metric, and what comes back to the calls. */
@@ -98,7 +96,6 @@ export class Scheduler implements WorkerListener, CallHost {
       assignment.abandonedAt = performance.now();
       worker.recall();
     }
-    if (this.#calls.size === 0) this.options.callsDone();
   }
 
   // From workers.

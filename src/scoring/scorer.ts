@@ -1,33 +1,14 @@
+import type { LoadedMetric } from "../worker/types.js";
 import type { Case } from "./case.js";
 import type { CaseResult } from "./result.js";
 
+export type { MetricProblem, MetricStep } from "../worker/types.js";
+
 /** What the sidecar knows of a metric that it tried to load. */
-export interface MetricDescription {
+export interface MetricDescription extends LoadedMetric {
   readonly loaded: boolean;
-  /** One line for an engine; empty where the metric is loaded. */
+  /** Why it is not loaded, in one line; empty where it is. */
   readonly loadError: string;
-  readonly fingerprint: string;
-  readonly file: string;
-  readonly problems: readonly MetricProblem[];
-  readonly warnings: readonly { readonly step: MetricStep; readonly message: string }[];
-  readonly arguments: 0 | 2 | 3;
-  readonly signature: string;
-  readonly isAsync: boolean;
-  readonly rewardSpecJson: string;
-  readonly rewardWeights: { readonly accuracy: number; readonly speed: number; readonly cost: number } | undefined;
-  readonly pythonVersion: string;
-  readonly startMethod: "fork" | "spawn";
-  /** Why workers do not fork, where the sidecar chose so; empty otherwise. */
-  readonly startMethodReason: string;
-  readonly loadMs: number;
-}
-
-export type MetricStep = "metric_file" | "metric_function" | "reward_spec";
-
-export interface MetricProblem {
-  readonly step: MetricStep;
-  readonly message: string;
-  readonly traceback: string;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { Log } from "./log.js";
+
 /** One case of a chunk; payloads are JSON text, checked to hold no 0x1E byte. */
 export interface ChunkCase {
   readonly input: Uint8Array;
@@ -112,3 +114,70 @@ export interface Pool {
   /** Ends everything. Resolves when no process is left and the folder is gone. */
   close(): Promise<void>;
 }
+
+/** What `openPool` needs to know. */
+export interface PoolOptions {
+  /** The metric file. */
+  readonly metric: string;
+  /** The interpreter; `undefined`: the active virtual environment's, else `python3`. */
+  readonly python: string | undefined;
+  readonly startMethod: "auto" | "fork" | "spawn";
+  readonly loadTimeoutMs: number;
+  /** A result that needs more bytes is an error of its case. */
+  readonly maxRowBytes: number;
+  /** What the metric, or something that it started, printed. */
+  readonly printed: (line: Printed) => void;
+}
+
+/** Something that was printed. */
+export interface Printed {
+  /** 0 for the template. */
+  readonly worker: number;
+  /** `"output"`: written to descriptor 1 or 2 directly. */
+  readonly stream: "stdout" | "stderr" | "output";
+  readonly text: string;
+  /** The chunk that the worker had; `undefined` where it had none. */
+  readonly chunk: number | undefined;
+  /** The position in the chunk; `undefined` where it is not known. */
+  readonly position: number | undefined;
+}
+
+/** The metric as loaded: `loaded.metric` of the protocol, and how its workers start. */
+export interface LoadedMetric {
+  readonly fingerprint: string;
+  readonly file: string;
+  /** Empty: it can score. */
+  readonly problems: readonly MetricProblem[];
+  readonly warnings: readonly { readonly step: MetricStep; readonly message: string }[];
+  readonly arguments: number;
+  readonly signature: string;
+  readonly isAsync: boolean;
+  readonly rewardSpecJson: string;
+  readonly rewardWeights: { readonly accuracy: number; readonly speed: number; readonly cost: number } | undefined;
+  readonly loadMs: number;
+  readonly pythonVersion: string;
+  readonly startMethod: "fork" | "spawn";
+  /** Why workers do not fork, where that was not the user's choice; empty otherwise. */
+  readonly startMethodReason: string;
+}
+
+/** The part of a metric's contract that loading can tell about. */
+export type MetricStep = "metric_file" | "metric_function" | "reward_spec";
+
+export interface MetricProblem {
+  readonly step: MetricStep;
+  readonly message: string;
+  readonly traceback: string;
+}
+
+/** The outcome of loading a metric. A metric with problems has no pool; nothing of it is left running. */
+export interface OpenedPool {
+  readonly metric: LoadedMetric;
+  readonly pool: Pool | undefined;
+}
+
+/**
+ * Loads a metric and makes its workers ready to start: none runs before `Pool.want`. The interpreter that cannot be found, is too old or
+ * dies while loading, and a load that exceeds its timeout, are problems of the step `metric_file`.
+ */
+export type OpenPool = (options: PoolOptions, listener: WorkerListener, log: Log) => Promise<OpenedPool>;

@@ -1,0 +1,185 @@
+import type {
+  ChunkCase,
+  ChunkUsage,
+  Death,
+  EndReason,
+  InHand,
+  Pool,
+  Row,
+  Worker,
+  WorkerListener,
+} from "../../src/worker/types.js";
+
+/** What a case makes the fake metric do: read from the case's output, `{"ms": …, "then": …}`. */
+export interface Behaviour {
+  /** Wall time of the call. */
+  readonly ms: number;
+  /** CPU time of the call; the rest it waits. Default: all of it. */
+  readonly cpuMs?: number;
+  /** How it ends. `die_idle`: the process dies before it begins the case. */
+  readonly then?: "score" | "raise" | "die" | "die_idle";
+  /** Feedback of so many bytes. */
+  readonly feedback?: number;
+}
+
+const START_MS = 10;
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Workers in process, on simulated time. They keep finished rows back until the chunk ends, as in an outbox. */
+export class FakePool implements Pool {
+  readonly workers = new Set<FakeWorker>();
+  readonly ended: { worker: number; reason: EndReason }[] = [];
+  readonly chunks: number[] = [];
+  mostBusy = 0;
+  #next = 1;
+  #wanted = 0;
+
+  constructor(readonly listener: WorkerListener) {}
+
+  want(count: number): void {
+    this.#wanted = Math.max(this.#wanted, count);
+    while (this.workers.size < this.#wanted) this.#start();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  gone(worker: FakeWorker): void {
+    this.workers.delete(worker);
+    this.want(this.#wanted);
+  }
+
+  noteBusy(): void {
+    const busy = [...this.workers].filter((worker) => worker.state === "busy").length;
+    this.mostBusy = Math.max(this.mostBusy, busy);
+  }
+
+  #start(): void {
+    const worker = new FakeWorker(this, this.#next++);
+    this.workers.add(worker);
+    setTimeout(() => {
+      worker.state = "idle";
+      this.listener.idle(worker);
+    }, START_MS);
+  }
+}
+
+export class FakeWorker implements Worker {
+  state: Worker["state"] = "starting";
+  readonly pid = 1;
+  #chunk = 0;
+  #cases: readonly ChunkCase[] = [];
+  #position = 0;
+  #began = 0;
+  #outbox: Row[] = [];
+  #used = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
+  #recalled = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly pool: FakePool,
+    readonly number: number,
+  ) {}
+
+  run(cases: readonly ChunkCase[]): number {
+    this.state = "busy";
+    this.#cases = cases;
+    this.#position = 0;
+    this.#recalled = false;
+    this.#used = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
+    this.pool.chunks.push(cases.length);
+    this.pool.noteBusy();
+    this.#begin();
+    return ++this.#chunk;
+  }
+
+  recall(): void {
+    this.#recalled = true;
+  }
+
+  look(): InHand {
+    this.#send(undefined);
+    return { position: this.#position, beganAt: this.#began };
+  }
+
+  cpuTimes(): { cpuMs: number; coreWaitMs: number } {
+    const { ms, cpuMs = ms } = this.#behaviour();
+    const share = (performance.now() - this.#began) / Math.max(ms, 1);
+    return { cpuMs: this.#used.cpuMs + cpuMs * share, coreWaitMs: 0 };
+  }
+
+  privateBytes(): undefined {
+    return undefined;
+  }
+
+  end(reason: EndReason): void {
+    clearTimeout(this.#timer);
+    this.state = "ending";
+    this.pool.ended.push({ worker: this.number, reason });
+    this.pool.gone(this);
+  }
+
+  /** The process is killed from outside. */
+  kill(): void {
+    this.#die(this.state === "busy" ? this.#position : undefined);
+  }
+
+  #behaviour(): Behaviour {
+    const item = this.#cases[this.#position];
+    return JSON.parse(new TextDecoder().decode(item?.output)) as Behaviour;
+  }
+
+  #begin(): void {
+    const { ms, then } = this.#behaviour();
+    this.#began = performance.now();
+    this.#timer = setTimeout(
+      () => {
+        if (then === "die") this.#die(this.#position);
+        else if (then === "die_idle") this.#die(undefined);
+        else this.#finishCase();
+      },
+      then === "die_idle" ? 0 : ms,
+    );
+  }
+
+  #finishCase(): void {
+    const { ms, cpuMs = ms, then, feedback = 2 } = this.#behaviour();
+    this.#outbox.push({
+      position: this.#position,
+      kind: then === "raise" ? "metric_exception" : "score",
+      value: 1,
+      metricMs: ms,
+      text: bytes(then === "raise" ? "ValueError: no" : "x".repeat(feedback)),
+      detail: bytes(""),
+      sideInfo: bytes(""),
+    });
+    this.#used = {
+      metricMs: this.#used.metricMs + ms,
+      cpuMs: this.#used.cpuMs + cpuMs,
+      coreWaitMs: 0,
+    };
+    this.#position += 1;
+    if (this.#position < this.#cases.length && !this.#recalled) {
+      this.#begin();
+      return;
+    }
+    this.state = "idle";
+    this.#send(this.#used);
+    this.pool.listener.idle(this);
+  }
+
+  #send(usage: ChunkUsage | undefined): void {
+    const rows = this.#outbox.splice(0);
+    if (rows.length > 0 || usage !== undefined) this.pool.listener.rows(this, rows, usage);
+  }
+
+  #die(position: number | undefined): void {
+    clearTimeout(this.#timer);
+    this.#send(undefined);
+    this.state = "ended";
+    const death: Death = { pid: this.pid, exitCode: undefined, signal: "SIGKILL", position };
+    this.pool.gone(this);
+    this.pool.listener.died(this, death);
+  }
+}
