@@ -1,0 +1,154 @@
+import { extname } from "node:path";
+
+import { UsageError } from "../exit.js";
+import { CASE_FRAME_BYTES, encodeCase, encodeRequest } from "./case_encoder.js";
+import { type ColumnNames, ColumnPicker } from "./columns.js";
+import { readCsv } from "./csv.js";
+import { isCasesObject, readJson, readJsonLines } from "./json.js";
+import { JsonTextError, readValue, skipBlanks } from "./json_text.js";
+import type { Row } from "./row.js";
+import { type CaseSource, caseFileError, openSource, readWhole } from "./source.js";
+
+export type CaseFormat = "auto" | "csv" | "json" | "jsonl";
+
+export interface CaseFileOptions {
+  /** A path, or `-` for standard input. */
+  readonly file: string;
+  readonly format: CaseFormat;
+  readonly columns: ColumnNames;
+  /** Most cases in one request. */
+  readonly batchSize: number;
+  /** What the sidecar accepts as one message, in bytes. */
+  readonly maxMessageBytes: number;
+}
+
+/** Every case of a file, ready to be sent. */
+export interface CaseSet {
+  /** The file as the user gave it, or "standard input". */
+  readonly name: string;
+  /** Encoded requests, in the file's order. */
+  readonly requests: readonly Uint8Array[];
+  /** The line on which each case begins, from 1. */
+  readonly lines: readonly number[];
+}
+
+/**
+ * Reads and checks a whole case file before anything is scored, so that a fault on its last line costs no metric call.
+ * Cases are kept encoded. Throws `UsageError` with the file and the line.
+ */
+export async function readCases(options: CaseFileOptions, signal: AbortSignal): Promise<CaseSet> {
+  const source = openSource(options.file, signal);
+  const picker = new ColumnPicker(options.columns);
+  const ids = new Map<string, number>();
+  const lines: number[] = [];
+  const batches = new Batches(options);
+  for await (const row of await readRows(source, options)) {
+    const values = picker.pick(row);
+    const id = options.columns.id === undefined ? "" : readId(source, row, options.columns.id, values.id);
+    const twin = id === "" ? undefined : ids.get(id);
+    if (twin !== undefined) {
+      throw caseFileError(source, row.line, `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`);
+    }
+    if (id !== "") ids.set(id, row.line);
+    lines.push(row.line);
+    batches.add(source, row.line, encodeCase(id, values));
+  }
+  if (lines.length === 0) throw new UsageError(`${source.name} holds no case`);
+  picker.checkAllSeen(source);
+  return { name: source.name, requests: batches.finish(), lines };
+}
+
+async function readRows(source: CaseSource, options: CaseFileOptions): Promise<AsyncIterable<Row>> {
+  const format = options.format === "auto" ? FORMATS[extname(options.file).toLowerCase()] : options.format;
+  if (format !== undefined) return READERS[format](source);
+  const text = await readWhole(source.chunks);
+  return READERS[guessFormat(text)]({ name: source.name, chunks: inOnePiece(text) });
+}
+
+/** By the first value: a whole object on the first line is JSON Lines, any other JSON is JSON, and the rest is CSV. */
+function guessFormat(text: Uint8Array): "csv" | "json" | "jsonl" {
+  const begin = skipBlanks(text, 0);
+  if (text[begin] === OPEN_ARRAY) return "json";
+  if (text[begin] !== OPEN_OBJECT) return "csv";
+  const lineEnd = text.indexOf(LINE_FEED, begin);
+  const line = text.subarray(begin, lineEnd < 0 ? text.length : lineEnd);
+  try {
+    readValue(line, 0);
+    return isCasesObject(line) ? "json" : "jsonl";
+  } catch (error) {
+    if (error instanceof JsonTextError) return "json";
+    throw error;
+  }
+}
+
+async function* inOnePiece(text: Uint8Array): AsyncGenerator<Uint8Array> {
+  await Promise.resolve();
+  yield text;
+}
+
+/** An id is a string that is not empty, or a number as it is written. */
+function readId(source: CaseSource, row: Row, column: string, text: Uint8Array | undefined): string {
+  const json = text === undefined ? "" : Buffer.from(text).toString("utf8");
+  const id = json.startsWith('"') ? String(JSON.parse(json)) : json;
+  if (id === "" || /^[[{ntfNI]/.test(json)) {
+    const found = text === undefined ? "this case has none" : `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`;
+    throw caseFileError(source, row.line, `--id-column ${column}: expected a string or a number, ${found}`);
+  }
+  return id;
+}
+
+/** Packs cases into requests: so many, and few enough bytes that none waits behind a huge neighbour. */
+class Batches {
+  readonly #requests: Uint8Array[] = [];
+  readonly #options: CaseFileOptions;
+  #cases: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(options: CaseFileOptions) {
+    this.#options = options;
+  }
+
+  add(source: CaseSource, line: number, item: Uint8Array): void {
+    const { batchSize, maxMessageBytes } = this.#options;
+    const bytes = item.length + CASE_FRAME_BYTES;
+    if (bytes > maxMessageBytes) {
+      const sizes = `this case takes ${String(bytes)} bytes, and one message may have ${String(maxMessageBytes)}`;
+      throw caseFileError(source, line, `${sizes}; raise --max-message-bytes`);
+    }
+    const most = Math.min(REQUEST_BYTES, maxMessageBytes);
+    if (this.#cases.length >= batchSize || this.#bytes + bytes > most) this.#flush();
+    this.#cases.push(item);
+    this.#bytes += bytes;
+  }
+
+  finish(): readonly Uint8Array[] {
+    this.#flush();
+    return this.#requests;
+  }
+
+  #flush(): void {
+    if (this.#cases.length === 0) return;
+    this.#requests.push(encodeRequest(this.#cases));
+    this.#cases = [];
+    this.#bytes = 0;
+  }
+}
+
+const READERS: Readonly<Record<"csv" | "json" | "jsonl", (source: CaseSource) => AsyncIterable<Row>>> = {
+  csv: readCsv,
+  json: readJson,
+  jsonl: readJsonLines,
+};
+
+const FORMATS: Readonly<Record<string, "csv" | "json" | "jsonl">> = {
+  ".csv": "csv",
+  ".json": "json",
+  ".jsonl": "jsonl",
+  ".ndjson": "jsonl",
+};
+
+/** Beyond this a request gains nothing from being larger. */
+const REQUEST_BYTES = 1024 * 1024;
+const LINE_FEED = 0x0a;
+const OPEN_ARRAY = 0x5b;
+const OPEN_OBJECT = 0x7b;
