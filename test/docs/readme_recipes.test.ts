@@ -1,0 +1,56 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { RecipeKitchen } from "./recipe_kitchen.js";
+import { readRecipes, type Recipe } from "./recipes.js";
+
+/** Programs that a developer may not have. Where everything is checked, they must be there. */
+const OPTIONAL_PROGRAMS = ["grpcurl", "grpc-health-probe"];
+
+describe("the recipes of README.md, in their order", () => {
+  let kitchen: RecipeKitchen;
+  beforeAll(() => {
+    kitchen = new RecipeKitchen();
+  });
+  afterAll(() => kitchen.close());
+
+  for (const recipe of readRecipes("README.md")) {
+    it.skipIf(wantsMissingProgram(recipe))(`line ${recipe.line.toString()}: ${title(recipe)}`, () =>
+      kitchen.run(recipe),
+    );
+  }
+});
+
+it("marks every call of the command, grpcurl and curl for a test", () => {
+  const commands = readRecipes("README.md").flatMap(({ kind, text }) =>
+    kind === "tested" || kind === "serve" ? [text] : [],
+  );
+  expect(commands.length).toBeGreaterThan(7);
+  for (const program of ["skynet-scorer check", "skynet-scorer score", "skynet-scorer serve", "grpcurl", "curl"]) {
+    expect(commands.some((text) => text.includes(program))).toBe(true);
+  }
+});
+
+function title({ kind, argument, text }: Recipe): string {
+  return kind === "file" || kind === "begins" ? `${kind} ${argument}` : (text.split("\n")[0] ?? "").slice(0, 80);
+}
+
+function wantsMissingProgram({ kind, text }: Recipe): boolean {
+  if (process.env["CI"] !== undefined || kind !== "tested") return false;
+  return OPTIONAL_PROGRAMS.some((program) => text.includes(program) && !isInstalled(program));
+}
+
+function isInstalled(program: string): boolean {
+  const folders = [resolve(".tools", "bin"), ...(process.env["PATH"] ?? "").split(delimiter)];
+  return folders.some((folder) => isExecutable(join(folder, program)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { expect } from "vitest";
+
+import type { Recipe } from "./recipes.js";
+
+/** What the recipes say, and what is replaced by the address that the test's own sidecar has. */
+const WRITTEN_ADDRESS = "localhost:50051";
+
+/** Runs recipes as a reader would: in a folder of their own, with the built command where `npx` finds it. */
+export class RecipeKitchen {
+  readonly folder = mkdtempSync(join(tmpdir(), "skynet-recipes-"));
+  private readonly servers: { readonly process: ChildProcess; readonly pid: number }[] = [];
+  private address = WRITTEN_ADDRESS;
+
+  /** @param contents a folder whose files the recipes find in theirs */
+  constructor(contents?: string) {
+    if (contents !== undefined) cpSync(contents, this.folder, { recursive: true });
+    const bin = join(this.folder, "node_modules", ".bin");
+    mkdirSync(bin, { recursive: true });
+    symlinkSync(BUNDLE, join(bin, "skynet-scorer"));
+  }
+
+  async run(recipe: Recipe): Promise<void> {
+    switch (recipe.kind) {
+      case "file":
+        writeFileSync(join(this.folder, recipe.argument), recipe.text);
+        return;
+      case "tested":
+        return this.runCommand(recipe);
+      case "serve":
+        return this.serve(recipe);
+      case "begins":
+        expect(readFileSync(join(this.folder, recipe.argument), "utf8")).toMatch(beginning(recipe.text));
+    }
+  }
+
+  /** Ends what still serves and removes the folder. */
+  async close(): Promise<void> {
+    for (const { process: server, pid } of this.servers) {
+      const closed = once(server, "close");
+      process.kill(pid, "SIGTERM");
+      await closed;
+    }
+    rmSync(this.folder, { recursive: true });
+  }
+
+  private async runCommand({ text, argument }: Recipe): Promise<void> {
+    const child = this.spawn(text.replaceAll(WRITTEN_ADDRESS, this.address));
+    let output = "";
+    child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
+    child.stderr?.on("data", (data: Buffer) => (output += data.toString()));
+    const [code] = (await once(child, "close")) as [number | null];
+    expect(code, output).toBe(0);
+    for (const expected of argument.split("; ")) expect(output).toContain(expected);
+  }
+
+  /** Resolves when the sidecar has told its address. */
+  private async serve({ text }: Recipe): Promise<void> {
+    const child = this.spawn(`exec ${text}`, { SKYNET_SCORER_LISTEN: "127.0.0.1:0" });
+    let log = "";
+    child.stderr?.on("data", (data: Buffer) => (log += data.toString()));
+    if (child.stdout === null) throw new Error("the command has no standard output");
+    const ended = once(child, "close").then(([code]) => {
+      throw new Error(`the sidecar ended with exit code ${String(code)} before it served: ${log}`);
+    });
+    const [line] = (await Promise.race([once(createInterface(child.stdout), "line"), ended])) as [string];
+    ended.catch(() => undefined);
+    const { addresses, pid } = JSON.parse(line) as { addresses: string[]; pid: number };
+    this.servers.push({ process: child, pid });
+    this.address = addresses[0] ?? "";
+    expect(this.address).toMatch(/^127\.0\.0\.1:\d+$/);
+  }
+
+  private spawn(command: string, env: Record<string, string> = {}): ChildProcess {
+    return spawn("bash", ["-e", "-o", "pipefail", "-c", command], {
+      cwd: this.folder,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, PATH: PATH_WITH_TOOLS, ...env },
+    });
+  }
+}
+
+const BUNDLE = resolve("dist", "skynet-scorer.js");
+const PATH_WITH_TOOLS = [resolve(".tools", "bin"), process.env["PATH"] ?? ""].join(delimiter);
+
+/** A pattern for a text whose `…` stand for anything within a line. */
+function beginning(text: string): RegExp {
+  const pieces = text.trim().split("…");
+  return new RegExp(`^${pieces.map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}`);
+}
