@@ -1,0 +1,103 @@
+import { distance } from "fastest-levenshtein";
+import type { z } from "zod";
+
+import { UsageError } from "./exit.js";
+import { OPTION_SPECS, type OptionName, type OptionSpec } from "./option_specs.js";
+
+/** The options that a command has, with their values; `undefined` where an option without a default was not given. */
+export type Options<N extends OptionName> = {
+  readonly [K in N]: z.output<(typeof OPTION_SPECS)[K]["schema"]> | Absent<(typeof OPTION_SPECS)[K]>;
+};
+
+type Absent<S> = S extends { fallback: string } ? never : undefined;
+
+/** Where an option's value came from. */
+export type OptionOrigin = "argument" | "variable" | "default";
+
+export interface ReadOptions<N extends OptionName> {
+  readonly values: Options<N>;
+  readonly origins: ReadonlyMap<OptionName, OptionOrigin>;
+  /** The options that were given, as arguments for another command of this program. */
+  arguments(names: readonly N[]): string[];
+}
+
+/**
+ * The one reader of arguments and environment. An argument wins over a variable, and that over the default; an empty
+ * variable counts as not set. Throws `UsageError` with the option, the value and what was expected.
+ *
+ * @param given what was given as arguments, in order.
+ */
+export function readOptions<const N extends OptionName>(
+  names: readonly N[],
+  given: ReadonlyMap<OptionName, readonly string[]>,
+  environment: NodeJS.ProcessEnv,
+): ReadOptions<N> {
+  refuseUnknownVariables(environment);
+  const origins = new Map<OptionName, OptionOrigin>();
+  const texts = new Map<OptionName, readonly string[]>();
+  const values = names.map((name) => {
+    const spec: OptionSpec = OPTION_SPECS[name];
+    const [origin, text] = find(name, spec, given, environment);
+    if (text === undefined) return [name, undefined] as const;
+    origins.set(name, origin);
+    texts.set(name, text);
+    const parsed = spec.schema.safeParse([...text]);
+    if (parsed.success) return [name, parsed.data] as const;
+    throw new UsageError(`${describe(name, origin, text)}: expected ${spec.expected}`);
+  });
+  return {
+    // Each value came from its own name's schema, which a map of names cannot say.
+    values: Object.fromEntries(values) as Options<N>,
+    origins,
+    arguments: (wanted) =>
+      wanted
+        .filter((name) => (origins.get(name) ?? "default") !== "default")
+        .flatMap((name) => (texts.get(name) ?? []).map((text) => `${flagOf(name)}=${text}`)),
+  };
+}
+
+/** The name that errors and help give an option, such as `--metric-timeout`. */
+export function flagOf(name: OptionName): string {
+  return OPTION_SPECS[name].flags.split(" ", 1)[0] ?? "";
+}
+
+/** The variable that gives an option, such as `SKYNET_SCORER_METRIC_TIMEOUT`. */
+export function variableOf(name: OptionName): string {
+  return VARIABLE_PREFIX + flagOf(name).slice(2).replaceAll("-", "_").toUpperCase();
+}
+
+/** The environment without this program's variables, for a command of this program that gets arguments instead. */
+export function withoutVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith(VARIABLE_PREFIX)));
+}
+
+function find(
+  name: OptionName,
+  spec: OptionSpec,
+  given: ReadonlyMap<OptionName, readonly string[]>,
+  environment: NodeJS.ProcessEnv,
+): readonly [OptionOrigin, readonly string[] | undefined] {
+  const argument = given.get(name);
+  if (argument !== undefined) return ["argument", argument];
+  const variable = environment[variableOf(name)];
+  if (variable !== undefined && variable !== "") return ["variable", [variable]];
+  return ["default", spec.fallback === undefined ? undefined : [spec.fallback]];
+}
+
+function describe(name: OptionName, origin: OptionOrigin, text: readonly string[]): string {
+  const value = text.join(",");
+  return origin === "variable" ? `${variableOf(name)}=${value}` : `${flagOf(name)} ${value === "" ? '""' : value}`;
+}
+
+/** A variable that is misspelt must not be silently without effect. */
+function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
+  const known = (Object.keys(OPTION_SPECS) as OptionName[]).map(variableOf);
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith(VARIABLE_PREFIX) || known.includes(name)) continue;
+    const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
+    const hint = near === undefined ? "" : `; the nearest is ${near[1]}`;
+    throw new UsageError(`${name}: there is no such variable${hint}`);
+  }
+}
+
+const VARIABLE_PREFIX = "SKYNET_SCORER_";

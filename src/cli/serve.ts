@@ -1,0 +1,134 @@
+import { networkInterfaces } from "node:os";
+import { resolve } from "node:path";
+
+import { type ScorerOptions, openScorer } from "../scoring/open_scorer.js";
+import type { MetricDescription } from "../scoring/scorer.js";
+import { startSidecar } from "../server/sidecar.js";
+import type { Log } from "../worker/log.js";
+import { CommandError, EXIT, UsageError } from "./exit.js";
+import { openLog } from "./log.js";
+import type { OptionName } from "./option_specs.js";
+import type { ReadOptions } from "./options.js";
+import { Reloader, watchMetric } from "./reloader.js";
+import { abortOn, aborted } from "./stop_signals.js";
+import { packageVersion } from "./version.js";
+
+/** How a metric is run: options that `score` and `check` pass on to the sidecar that they start. */
+export const METRIC_OPTIONS = [
+  "metric",
+  "python",
+  "startMethod",
+  "workers",
+  "maxWorkers",
+  "metricTimeout",
+  "loadTimeout",
+  "seed",
+  "maxMessageBytes",
+  "logLevel",
+  "logFormat",
+] as const satisfies readonly OptionName[];
+
+export const SERVE_OPTIONS = [
+  ...METRIC_OPTIONS,
+  "listen",
+  "drainTimeout",
+  "watch",
+  "stopWithStdin",
+] as const satisfies readonly OptionName[];
+
+type ServeOptions = ReadOptions<(typeof SERVE_OPTIONS)[number]>;
+
+/** `skynet-scorer serve`: loads the metric, listens, says so in one line on standard output, and serves until it is told to stop. */
+export async function serve({ values }: ServeOptions): Promise<number> {
+  if (values.metric === undefined) throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
+  const metric = resolve(values.metric);
+  const log = await openLog(values.logLevel, values.logFormat);
+  const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
+  const isStopped = values.stopWithStdin ? Promise.race([aborted(stop.signal), standardInputEnds()]) : aborted(stop.signal);
+
+  const opening = openScorer(scorerOptions(metric, values), log);
+  const reloader = new Reloader(async () => (await opening).reload(), log);
+  // From the start on: its default is to end the process.
+  process.on("SIGHUP", () => {
+    reloader.ask("SIGHUP");
+  });
+  const scorer = await Promise.race([opening, isStopped.then(() => undefined)]);
+  // Told to stop while the metric loads: the process ends, and what it started ends with it.
+  if (scorer === undefined) return EXIT.ok;
+  try {
+    const sidecar = await startSidecar({
+      scorer,
+      listen: values.listen ?? defaultAddresses(),
+      maxMessageBytes: values.maxMessageBytes,
+      log,
+    });
+    const watcher = values.watch ? watchMetric(metric, log, () => { reloader.ask("the file changed"); }) : undefined;
+    await announce(sidecar.addresses, scorer.describe());
+    // A program that started the sidecar has read that line; only a person wants to hear of it again.
+    const level = values.stopWithStdin ? "debug" : "info";
+    logMetric(scorer.describe(), log);
+    log[level]({ addresses: sidecar.addresses }, "serving");
+    await isStopped;
+    log[level]({ drain_timeout_ms: values.drainTimeout }, "stopping; running cases may finish");
+    watcher?.close();
+    await Promise.all([scorer.close(values.drainTimeout), sidecar.close({ drainTimeoutMs: values.drainTimeout })]);
+  } finally {
+    await scorer.close(0);
+  }
+  return EXIT.ok;
+}
+
+/** The first line on standard output, which tells whoever started the sidecar where it is and whether it can score. */
+async function announce(addresses: readonly string[], metric: MetricDescription): Promise<void> {
+  const line = JSON.stringify({
+    addresses,
+    pid: process.pid,
+    protocol: "skynet.scoring.v1",
+    version: packageVersion(),
+    metric_fingerprint: metric.fingerprint,
+    metric_loaded: metric.loaded,
+    ...(metric.loaded ? {} : { metric_error: metric.loadError }),
+  });
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(`${line}\n`, (error) => {
+      if (error) reject(new CommandError(`the first line could not be written to standard output: ${error.message}`));
+      else resolve();
+    });
+  });
+}
+
+function logMetric(metric: MetricDescription, log: Log): void {
+  for (const { message } of metric.warnings) log.warn({}, message);
+  for (const { message, traceback } of metric.problems) log.error({ traceback }, message);
+  if (metric.startMethodReason !== "") log.info({}, `workers do not fork: ${metric.startMethodReason}`);
+}
+
+function scorerOptions(metric: string, values: ServeOptions["values"]): ScorerOptions {
+  return {
+    metric,
+    python: values.python,
+    startMethod: values.startMethod,
+    workers: values.workers,
+    maxWorkers: values.maxWorkers,
+    metricTimeoutMs: values.metricTimeout,
+    loadTimeoutMs: values.loadTimeout,
+    seed: values.seed,
+    maxRowBytes: values.maxMessageBytes,
+  };
+}
+
+/** Both loopbacks, where there is one for IPv6. */
+function defaultAddresses(): string[] {
+  const hasV6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === "::1"));
+  return ["127.0.0.1:50051", ...(hasV6 ? ["[::1]:50051"] : [])];
+}
+
+async function standardInputEnds(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    process.stdin.once("end", resolve).once("close", resolve).once("error", () => {
+      resolve();
+    });
+    process.stdin.resume();
+  });
+}
+
