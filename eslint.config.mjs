@@ -18,7 +18,11 @@ export default tseslint.config(
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     plugins: { "import-x": importX },
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: root } },
-    settings: { "import-x/resolver-next": [createTypeScriptImportResolver()] },
+    settings: {
+      "import-x/resolver-next": [createTypeScriptImportResolver()],
+      "import-x/extensions": [".ts", ".mjs"],
+      "import-x/parsers": { "@typescript-eslint/parser": [".ts"] },
+    },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       "import-x/no-cycle": "error",
