@@ -1,0 +1,121 @@
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+
+/** What a process, with everything that it started, has used so far, in milliseconds. */
+export interface CpuTimes {
+  readonly cpuMs: number;
+  /** How long its main thread was ready to run and waited for a core. */
+  readonly coreWaitMs: number;
+}
+
+/** A kernel's clock tick, in which `/proc/<pid>/stat` counts; 100 a second on every Linux that Node runs on. */
+const TICK_MS = 10;
+/** More processes than this below one worker are not counted. */
+const MOST_DESCENDANTS = 64;
+
+const buffer = Buffer.alloc(4096);
+
+/**
+ * Reads the CPU time of a worker from the system while it runs, its own and that of processes that it started. The files stay open,
+ * as this is read for each chunk; an open file of `/proc` stays with its process, whatever becomes of the id.
+ */
+export class CpuMeter {
+  readonly #stat: number | undefined;
+  readonly #schedstat: number | undefined;
+  readonly #children: number | undefined;
+
+  constructor(private readonly pid: number) {
+    this.#stat = open(`/proc/${pid}/stat`);
+    this.#schedstat = open(`/proc/${pid}/schedstat`);
+    this.#children = open(`/proc/${pid}/task/${pid}/children`);
+  }
+
+  /** `undefined` where the system does not tell. */
+  read(): CpuTimes | undefined {
+    const stat = parseStat(readAt(this.#stat));
+    if (stat === undefined) return undefined;
+    const sched = parseSchedstat(readAt(this.#schedstat));
+    // The one counts all threads, in ticks; the other the main thread, in nanoseconds.
+    const ownMs = Math.max(stat.ownMs, sched?.cpuMs ?? 0);
+    return {
+      cpuMs: ownMs + stat.waitedForMs + this.#descendantsMs(stat.threads),
+      coreWaitMs: sched?.coreWaitMs ?? 0,
+    };
+  }
+
+  close(): void {
+    for (const fd of [this.#stat, this.#schedstat, this.#children]) {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  #descendantsMs(threads: number): number {
+    const first = threads > 1 ? childrenOf(this.pid) : numbers(readAt(this.#children));
+    if (first.length === 0) return 0;
+    let sum = 0;
+    const found = [...first];
+    for (let i = 0; i < found.length && i < MOST_DESCENDANTS; i++) {
+      const pid = found[i] ?? 0;
+      const stat = parseStat(readWhole(`/proc/${pid}/stat`));
+      if (stat !== undefined) sum += stat.ownMs + stat.waitedForMs;
+      found.push(...childrenOf(pid));
+    }
+    return sum;
+  }
+}
+
+/** `/proc/<pid>/stat`: the command's name stands in parentheses and may hold any. */
+export function parseStat(text: string): { ownMs: number; waitedForMs: number; threads: number } | undefined {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const ticks = (field: number): number => Number(fields[field - 3]);
+  const found = {
+    ownMs: (ticks(14) + ticks(15)) * TICK_MS,
+    waitedForMs: (ticks(16) + ticks(17)) * TICK_MS,
+    threads: ticks(20),
+  };
+  return Number.isFinite(found.ownMs + found.waitedForMs + found.threads) ? found : undefined;
+}
+
+/** `/proc/<pid>/schedstat`: nanoseconds on a core, nanoseconds waiting for one, time slices. */
+export function parseSchedstat(text: string): CpuTimes | undefined {
+  const [onCore = NaN, waiting = NaN] = numbers(text);
+  return Number.isFinite(onCore + waiting) ? { cpuMs: onCore / 1e6, coreWaitMs: waiting / 1e6 } : undefined;
+}
+
+/** Children of all threads of a process. */
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((task) => numbers(readWhole(`/proc/${pid}/task/${task}/children`)));
+  } catch {
+    return []; // It is gone.
+  }
+}
+
+function numbers(text: string): number[] {
+  return text.split(" ").map(Number.parseFloat).filter(Number.isFinite);
+}
+
+function open(path: string): number | undefined {
+  try {
+    return openSync(path, "r");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Empty where there is no such file, or its process is gone. */
+function readAt(fd: number | undefined): string {
+  if (fd === undefined) return "";
+  try {
+    return buffer.toString("latin1", 0, readSync(fd, buffer, 0, buffer.length, 0));
+  } catch {
+    return "";
+  }
+}
+
+function readWhole(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,316 @@
+import { resolve } from "node:path";
+import { Backoff, type StartStamp } from "./backoff.js";
+import { choosePython, loadDeath } from "./interpreter.js";
+import type { Log } from "./log.js";
+import type { MetricReport } from "./messages.js";
+import { difference, loadedMetric, unloadedMetric } from "./metric_report.js";
+import type { LaunchTemplate } from "./template.js";
+import { loadTimeout, TemplateKeeper, type KeeperEvents } from "./template_keeper.js";
+import { launchTemplate } from "./template_process.js";
+import type { Death, LoadedMetric, OpenedPool, Pool, PoolOptions, Worker, WorkerListener } from "./types.js";
+import { WorkerProcess, type WorkerEnd, type WorkerEvents } from "./worker_process.js";
+
+/** So many starts in a row have to fail before the cases that wait are told. */
+const MOST_FAILED_STARTS = 3;
+
+/** Loads a metric and makes its workers ready to start; see `OpenPool` in types.ts. */
+export async function openPool(
+  options: PoolOptions,
+  listener: WorkerListener,
+  log: Log,
+  launch: LaunchTemplate = launchTemplate,
+): Promise<OpenedPool> {
+  const pool = new WorkerPool(options, listener, log, launch);
+  const metric = await pool.load();
+  if (metric.problems.length === 0) return { metric, pool };
+  await pool.close();
+  return { metric, pool: undefined };
+}
+
+/** What the pool keeps with each worker whose process is not gone. */
+interface Entry {
+  readonly worker: WorkerProcess;
+  readonly stamp: StartStamp;
+  wasReady: boolean;
+  /** It died with its template, which says nothing about it. */
+  lostTemplate: boolean;
+}
+
+class WorkerPool implements Pool {
+  readonly workers = new Set<Worker>();
+  readonly #entries = new Map<number, Entry>();
+  readonly #keeper: TemplateKeeper;
+  readonly #metricPath: string;
+  readonly #backoff = new Backoff();
+  #templateStamp: StartStamp = this.#backoff.stamp();
+  /** A spawned worker that is starting or stands ready beyond the wanted ones. */
+  #spare: WorkerProcess | undefined;
+  #wanted = 0;
+  #nextNumber = 1;
+  #failedStarts = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #metric: LoadedMetric | undefined;
+  #describe: (metric: LoadedMetric) => void = () => undefined;
+  #closing: Promise<void> | undefined;
+  #emptied: () => void = () => undefined;
+
+  constructor(
+    private readonly options: PoolOptions,
+    private readonly listener: WorkerListener,
+    private readonly log: Log,
+    launch: LaunchTemplate,
+  ) {
+    const { startMethod, loadTimeoutMs, maxRowBytes } = options;
+    this.#metricPath = resolve(options.metric);
+    const python = choosePython(options.python);
+    const keeper = { launch, python, metric: this.#metricPath, startMethod, loadTimeoutMs, maxRowBytes };
+    this.#keeper = new TemplateKeeper(keeper, this.#templateEvents(), log);
+  }
+
+  /** Resolves with what the first interpreter that loads the metric finds. */
+  load(): Promise<LoadedMetric> {
+    return new Promise((resolve, reject) => {
+      this.#describe = resolve;
+      try {
+        this.#keeper.launch();
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+  }
+
+  want(count: number): void {
+    this.#wanted = count;
+    this.#promote();
+    this.#fill();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#retry);
+    const emptied = new Promise<void>((resolve) => (this.#emptied = resolve));
+    await this.#keeper.close();
+    for (const { worker } of this.#entries.values()) worker.processEnded(KILLED_WITH_TEMPLATE);
+    if (this.#entries.size > 0) await emptied;
+    this.workers.clear();
+  }
+
+  // Starting.
+
+  /** Starts what is missing, now or when the back-off allows. */
+  #fill(): void {
+    if (this.#closing !== undefined || this.#metric?.problems.length) return;
+    if (this.#keeper.template !== undefined && this.#missing() <= 0) return;
+    const waitMs = this.#backoff.waitMs();
+    clearTimeout(this.#retry);
+    if (waitMs > 0) {
+      this.#retry = setTimeout(() => {
+        this.#fill();
+      }, waitMs);
+    } else if (this.#keeper.template === undefined) {
+      this.#launch();
+    } else {
+      for (let missing = this.#missing(); missing > 0; missing--) this.#start();
+    }
+  }
+
+  /** With spawn one more than wanted stands ready, as loading takes its time. */
+  #missing(): number {
+    const spares = this.#keeper.facts.startMethod === "spawn" ? 1 : 0;
+    return this.#wanted + spares - this.workers.size - (this.#spare === undefined ? 0 : 1);
+  }
+
+  #launch(): void {
+    this.#templateStamp = this.#backoff.stamp();
+    try {
+      this.#keeper.launch();
+    } catch (error) {
+      this.#lost(`the sidecar cannot make a private folder with sockets: ${String(error)}`, false);
+    }
+  }
+
+  #start(): void {
+    const number = this.#nextNumber++;
+    const { template } = this.#keeper;
+    if (template === undefined) return;
+    const worker = new WorkerProcess(number, {
+      events: this.#workerEvents,
+      log: this.log,
+      startTimeoutMs: this.options.loadTimeoutMs,
+      signal: (signal, group) => {
+        template.signal(number, signal, group);
+      },
+      forget: () => {
+        template.forget(number);
+      },
+    });
+    this.#entries.set(number, { worker, stamp: this.#backoff.stamp(), wasReady: false, lostTemplate: false });
+    if (this.workers.size < this.#wanted) this.workers.add(worker);
+    else this.#spare = worker;
+    template.start(number);
+  }
+
+  /** The spare takes a place among the wanted, where one is free. */
+  #promote(): void {
+    const spare = this.#spare;
+    if (spare === undefined || this.workers.size >= this.#wanted) return;
+    this.#spare = undefined;
+    this.workers.add(spare);
+    if (spare.state !== "idle") return;
+    // Not inside a call of the owner's.
+    queueMicrotask(() => {
+      if (spare.state === "idle" && this.#closing === undefined) this.listener.idle(spare);
+    });
+  }
+
+  #startFailed(why: string): void {
+    this.#failedStarts += 1;
+    this.log.warn({ failedStarts: this.#failedStarts }, `a start failed: ${why}`);
+    if (this.#failedStarts >= MOST_FAILED_STARTS && !this.#hasLivingWorker()) this.listener.unavailable(why);
+  }
+
+  #hasLivingWorker(): boolean {
+    return [...this.workers].some(({ state }) => state === "idle" || state === "busy");
+  }
+
+  // From the template.
+
+  #templateEvents(): KeeperEvents {
+    return {
+      loaded: (report) => {
+        this.#templateLoaded(report);
+      },
+      ready: () => {
+        this.#fill();
+      },
+      lost: (reason, wasReady) => {
+        this.#lost(reason, wasReady);
+      },
+      started: (worker, pid) => this.#entries.get(worker)?.worker.processStarted(pid),
+      startFailed: (worker, error) => this.#entries.get(worker)?.worker.startFailed(error),
+      ended: (worker, exit) => this.#entries.get(worker)?.worker.processEnded(exit),
+      connected: (worker, link) => {
+        const entry = this.#entries.get(worker);
+        if (entry !== undefined) {
+          entry.worker.connected(link);
+          return;
+        }
+        link.channel.destroy();
+        link.outbox.close();
+      },
+      printed: ({ stream, text }) => {
+        this.options.printed({ worker: 0, stream, text, chunk: undefined, position: undefined });
+      },
+      output: (worker, text) => {
+        const chunk = this.#entries.get(worker)?.worker.chunk;
+        this.options.printed({ worker, stream: "output", text, chunk, position: undefined });
+      },
+    };
+  }
+
+  #templateLoaded(report: MetricReport): void {
+    const problem = this.#accept(report);
+    if (problem !== undefined) this.#keeper.discard(problem);
+  }
+
+  /** The first report describes the metric; whoever loads it later must find the same. Returns what is wrong. */
+  #accept(report: MetricReport): string | undefined {
+    if (this.#metric === undefined) {
+      this.#described(loadedMetric(report, this.#keeper.facts));
+      return undefined;
+    }
+    const problem = difference(this.#metric, report);
+    // Trying again does not mend this: where nothing else lives, those that wait hear of it at once.
+    if (problem !== undefined) this.#failedStarts = MOST_FAILED_STARTS - 1;
+    return problem;
+  }
+
+  #described(metric: LoadedMetric): void {
+    this.#metric = metric;
+    this.#describe(metric);
+  }
+
+  #lost(reason: string, wasReady: boolean): void {
+    if (this.#closing !== undefined) return;
+    if (this.#metric === undefined) this.#described(unloadedMetric(this.#metricPath, reason, this.#keeper.facts));
+    if (this.#metric?.problems.length) return;
+    this.#backoff.failed(this.#templateStamp);
+    for (const entry of [...this.#entries.values()]) {
+      entry.lostTemplate = true;
+      entry.worker.processEnded(KILLED_WITH_TEMPLATE);
+    }
+    if (wasReady) this.log.warn({}, `${reason}; it is started again, and its workers with it`);
+    else this.#startFailed(reason);
+    this.#fill();
+  }
+
+  // From workers.
+
+  readonly #workerEvents: WorkerEvents = {
+    loaded: (worker, report) => {
+      const problem = this.#accept(report);
+      if (problem !== undefined) worker.refuse(problem);
+    },
+    idle: (worker) => {
+      this.#idle(worker);
+    },
+    rows: (worker, rows, usage) => {
+      if (rows.length > 0 || usage !== undefined) this.#succeeded();
+      this.listener.rows(worker, rows, usage);
+    },
+    printed: (worker, { stream, text, chunk, case: position }) => {
+      const place = { chunk: chunk === null || chunk === 0 ? undefined : chunk, position: position ?? undefined };
+      this.options.printed({ worker: worker.number, stream, text, ...place });
+    },
+    ending: (worker, end) => {
+      this.#ending(worker, end);
+    },
+    ended: (worker, end, death) => {
+      this.#ended(worker, end, death);
+    },
+  };
+
+  #idle(worker: WorkerProcess): void {
+    const entry = this.#entries.get(worker.number);
+    if (entry !== undefined) entry.wasReady = true;
+    this.#failedStarts = 0;
+    if (this.workers.has(worker)) this.listener.idle(worker);
+  }
+
+  /** The metric works: what waits to be started need not wait any longer. */
+  #succeeded(): void {
+    if (this.#backoff.succeeded()) this.#fill();
+  }
+
+  #ending(worker: WorkerProcess, end: WorkerEnd): void {
+    const entry = this.#entries.get(worker.number);
+    if (end.kind === "died" && entry !== undefined) this.#backoff.failed(entry.stamp);
+    this.workers.delete(worker);
+    if (this.#spare === worker) this.#spare = undefined;
+    this.#promote();
+    this.#fill();
+  }
+
+  #ended(worker: WorkerProcess, end: WorkerEnd, death: Death): void {
+    const entry = this.#entries.get(worker.number);
+    this.#entries.delete(worker.number);
+    if (this.#entries.size === 0) this.#emptied();
+    if (this.#closing !== undefined || entry === undefined || end.kind === "told") return;
+    if (this.#metric === undefined)
+      this.#described(unloadedMetric(this.#metricPath, this.#whyNotLoaded(end.why, death), this.#keeper.facts));
+    if (entry.wasReady) this.listener.died(worker, death);
+    else if (!entry.lostTemplate) this.#startFailed(end.why);
+  }
+
+  #whyNotLoaded(why: string, death: Death): string {
+    if (death.exitCode !== undefined || death.signal !== undefined) return loadDeath(death);
+    return loadTimeout(this.#metricPath, this.options.loadTimeoutMs) + why;
+  }
+}
+
+/** A worker whose template is gone was killed with it; nobody is left to tell how. */
+const KILLED_WITH_TEMPLATE = { exitCode: undefined, signal: "SIGKILL" } as const;

@@ -1,0 +1,343 @@
+import { constants } from "node:os";
+import { WorkerClock } from "./clock.js";
+import { CpuMeter, type CpuTimes } from "./cpu.js";
+import type { Log } from "./log.js";
+import { privateBytes } from "./memory.js";
+import type { FromPython, MetricReport, PrintedMessage } from "./messages.js";
+import type { RowsFrame } from "./rows.js";
+import type { ProcessExit, WorkerLink } from "./template.js";
+import type { ChunkCase, ChunkUsage, Death, EndReason, InHand, Row, Worker } from "./types.js";
+
+/** After SIGINT a metric has this long for its `finally` blocks; then its process group is killed. */
+export const KILL_GRACE_MS = 1_000;
+
+/**
+ * A death is told when the connection has ended and the template has reaped the process. Both come together; where one does not (a metric that
+ * closed its descriptors, or gave them to a process outside its group), the other is not waited for any longer than this.
+ */
+export const OTHER_HALF_MS = 500;
+
+/** Why a worker ends: what it was told, or what became of it. The first reason stays. */
+export type WorkerEnd =
+  { readonly kind: "told"; readonly reason: EndReason } | { readonly kind: "died"; readonly why: string };
+
+export interface WorkerEvents {
+  /** It has loaded the metric itself. */
+  loaded(worker: WorkerProcess, metric: MetricReport): void;
+  /** It can take a chunk, for the first time or again. */
+  idle(worker: WorkerProcess): void;
+  rows(worker: WorkerProcess, rows: readonly Row[], usage: ChunkUsage | undefined): void;
+  printed(worker: WorkerProcess, message: PrintedMessage): void;
+  /** It takes no chunk any more; its process may live on for a moment. */
+  ending(worker: WorkerProcess, end: WorkerEnd): void;
+  /** Its process is gone. `death.position` says nothing where it was told to end. */
+  ended(worker: WorkerProcess, end: WorkerEnd, death: Death): void;
+}
+
+/** What a worker's owner does for it. */
+export interface WorkerHost {
+  readonly events: WorkerEvents;
+  readonly log: Log;
+  /** From the start to the first `ready`, the load of the metric included where the worker does that. */
+  readonly startTimeoutMs: number;
+  signal(signal: number, group: boolean): void;
+  /** Nothing of it is needed any more; what it printed last has not been told yet. */
+  forget(): void;
+}
+
+/** One worker: its states, from its process's start to its end. The pool passes on to it what its template tells. */
+export class WorkerProcess implements Worker {
+  #state: Worker["state"] = "starting";
+  #pid = 0;
+  #end: WorkerEnd | undefined;
+  #link: WorkerLink | undefined;
+  #clock: WorkerClock | undefined;
+  #meter: CpuMeter | undefined;
+  #baseline: CpuTimes | undefined;
+  #chunk = 0;
+  /** For each case of the chunk in hand whether its row has been told. */
+  #told = new Uint8Array(0);
+  #isDisconnected = false;
+  #exit: ProcessExit | undefined;
+  /** The one timer of the state: start, other half, or kill grace. */
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    readonly number: number,
+    private readonly host: WorkerHost,
+  ) {
+    this.#setTimer(host.startTimeoutMs, () => {
+      this.#die(`it was not ready within ${host.startTimeoutMs / 1000} s`);
+      this.#kill();
+    });
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  get state(): Worker["state"] {
+    return this.#state;
+  }
+
+  /** The number of the chunk in hand; `undefined` where it has none. */
+  get chunk(): number | undefined {
+    return this.#told.length > 0 ? this.#chunk : undefined;
+  }
+
+  run(cases: readonly ChunkCase[]): number {
+    if (this.#state !== "idle") throw new Error(`worker ${this.number} is ${this.#state} and cannot take a chunk`);
+    this.#state = "busy";
+    this.#chunk = nextChunk(this.#chunk);
+    this.#told = new Uint8Array(cases.length);
+    this.#link?.channel.sendChunk(this.#chunk, cases);
+    // Read while the worker begins already; what it has used by then is little.
+    this.#baseline = this.#meter?.read();
+    return this.#chunk;
+  }
+
+  recall(): void {
+    if (this.#state === "busy") this.#link?.outbox.recall(this.#chunk);
+  }
+
+  look(): InHand {
+    if (this.#state === "busy") {
+      const position = this.#readOutbox();
+      if (position !== undefined) return position;
+    }
+    return { position: undefined, beganAt: performance.now() };
+  }
+
+  cpuTimes(): CpuTimes | undefined {
+    const now = this.#meter?.read();
+    const base = this.#baseline;
+    if (now === undefined || base === undefined) return undefined;
+    return {
+      cpuMs: Math.max(0, now.cpuMs - base.cpuMs),
+      coreWaitMs: Math.max(0, now.coreWaitMs - base.coreWaitMs),
+    };
+  }
+
+  privateBytes(): number | undefined {
+    return this.#pid === 0 ? undefined : privateBytes(this.#pid);
+  }
+
+  end(reason: EndReason): void {
+    if (this.#end !== undefined) return;
+    this.#end = { kind: "told", reason };
+    const before = this.#state;
+    this.#state = "ending";
+    this.#link?.channel.end();
+    this.host.events.ending(this, this.#end);
+    if (before === "starting") {
+      // Nothing of a case runs yet that would need time to clean up.
+      this.#kill();
+      return;
+    }
+    if (before === "busy") this.host.signal(constants.signals.SIGINT, false);
+    this.#setTimer(KILL_GRACE_MS, () => {
+      this.#kill();
+    });
+  }
+
+  // From the template.
+
+  processStarted(pid: number): void {
+    this.#pid = pid;
+  }
+
+  connected(link: WorkerLink): void {
+    if (this.#link !== undefined || this.#state === "ended") {
+      link.channel.destroy();
+      link.outbox.close();
+      return;
+    }
+    this.#link = link;
+    this.#pid = link.hello.pid;
+    this.#clock = new WorkerClock(link.hello.clock_ns, link.receivedAt);
+    link.channel.listen({
+      message: (message) => {
+        this.#message(message);
+      },
+      rows: (frame) => {
+        this.#rows(frame);
+      },
+      closed: (problem) => {
+        this.#disconnected(problem);
+      },
+    });
+    if (this.#end !== undefined) link.channel.end();
+  }
+
+  processEnded(exit: ProcessExit): void {
+    if (this.#exit !== undefined) return;
+    this.#exit = exit;
+    if (this.#isDisconnected) {
+      this.#finish();
+      return;
+    }
+    this.#die("its process ended");
+    this.#setTimer(OTHER_HALF_MS, () => {
+      this.#finish();
+    });
+  }
+
+  startFailed(error: string): void {
+    this.#die(`it could not be started: ${error}`);
+    this.#finish();
+  }
+
+  /** It cannot be used, as `why` says: a start that failed. */
+  refuse(why: string): void {
+    this.#die(why);
+    this.#kill();
+  }
+
+  // From its own process.
+
+  #message(message: FromPython): void {
+    if (message.type === "printed") {
+      this.host.events.printed(this, message);
+      return;
+    }
+    if (this.#end !== undefined) return;
+    switch (message.type) {
+      case "loaded":
+        this.host.events.loaded(this, message.metric);
+        return;
+      case "ready":
+        this.#ready();
+        return;
+      case "hello":
+      case "started":
+      case "start_failed":
+      case "ended":
+        this.#breach(`it sent ${message.type}, which a worker does not`);
+    }
+  }
+
+  #ready(): void {
+    if (this.#state !== "starting") {
+      this.#breach("it said twice that it is ready");
+      return;
+    }
+    this.#clearTimer();
+    this.#meter = new CpuMeter(this.#pid);
+    this.#state = "idle";
+    this.host.events.idle(this);
+  }
+
+  #rows(frame: RowsFrame): void {
+    if (this.#end !== undefined) return;
+    if (this.#state !== "busy" || frame.chunk !== this.#chunk) {
+      this.#breach(`it sent rows of chunk ${frame.chunk}, which it does not have`);
+      return;
+    }
+    const stray = frame.rows.find((row) => row.position >= this.#told.length);
+    if (stray !== undefined) {
+      this.#breach(`it sent a row at position ${stray.position} of a chunk of ${this.#told.length} cases`);
+      return;
+    }
+    this.host.events.rows(this, this.#untold(frame.rows), frame.usage);
+    if (!frame.finished || !this.#isStillBusy()) return;
+    this.#state = "idle";
+    this.#told = new Uint8Array(0);
+    this.host.events.idle(this);
+  }
+
+  /** Whoever heard of the rows may have ended it. */
+  #isStillBusy(): boolean {
+    return this.#state === "busy";
+  }
+
+  /** Tells the rows in the outbox that were not told yet; returns what is in hand. */
+  #readOutbox(): InHand | undefined {
+    const contents = this.#link?.outbox.read();
+    if (contents?.chunk !== this.#chunk) return undefined;
+    const rows = this.#untold(contents.rows);
+    if (rows.length > 0) this.host.events.rows(this, rows, undefined);
+    const { position, beganNs } = contents;
+    if (position === undefined || this.#told[position] !== 0) return undefined;
+    return { position, beganAt: this.#clock?.local(beganNs) ?? performance.now() };
+  }
+
+  /** Rows that have not been told before, from the connection or from the outbox; they are told now. */
+  #untold(rows: readonly Row[]): readonly Row[] {
+    return rows.filter(({ position }) => {
+      if (this.#told[position] !== 0) return false;
+      this.#told[position] = 1;
+      return true;
+    });
+  }
+
+  #breach(why: string): void {
+    this.host.log.error({ worker: this.number, pid: this.#pid }, `worker ${this.number} is killed: ${why}`);
+    this.#die(why);
+    this.#kill();
+  }
+
+  #disconnected(problem: string | undefined): void {
+    if (this.#isDisconnected || this.#state === "ended") return;
+    this.#isDisconnected = true;
+    if (this.#exit !== undefined) {
+      this.#finish();
+      return;
+    }
+    if (this.#end !== undefined) return;
+    this.#die(problem ?? "its connection ended");
+    this.#setTimer(OTHER_HALF_MS, () => {
+      const fields = { worker: this.number, pid: this.#pid };
+      this.host.log.error(
+        fields,
+        `worker ${this.number} lives on without its connection and is killed: ${problem ?? "it closed it"}`,
+      );
+      this.#kill();
+    });
+  }
+
+  /** It ends for a reason of its own, unless it is ending already. */
+  #die(why: string): void {
+    if (this.#end !== undefined) return;
+    this.#end = { kind: "died", why };
+    this.#state = "ending";
+    this.host.events.ending(this, this.#end);
+  }
+
+  #kill(): void {
+    this.host.signal(constants.signals.SIGKILL, true);
+    // A process that even SIGKILL does not end at once waits for the system: nobody has to wait for it.
+    this.#setTimer(OTHER_HALF_MS, () => {
+      this.#exit ??= { exitCode: undefined, signal: "SIGKILL" };
+      this.#finish();
+    });
+  }
+
+  #finish(): void {
+    if (this.#state === "ended") return;
+    this.#clearTimer();
+    const end = this.#end ?? { kind: "died", why: "its process ended" };
+    const inHand = end.kind === "died" && this.#told.length > 0 ? this.#readOutbox() : undefined;
+    this.#state = "ended";
+    this.#link?.channel.destroy();
+    this.#link?.outbox.close();
+    this.#meter?.close();
+    this.host.forget();
+    const { exitCode, signal } = this.#exit ?? { exitCode: undefined, signal: undefined };
+    this.host.events.ended(this, end, { pid: this.#pid, exitCode, signal, position: inHand?.position });
+  }
+
+  #setTimer(milliseconds: number, then: () => void): void {
+    this.#clearTimer();
+    this.#timer = setTimeout(then, milliseconds);
+  }
+
+  #clearTimer(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Counts up from 1, without the numbers whose low byte is 0: that byte is the outbox's `recall`, and 0 is nobody's. */
+function nextChunk(chunk: number): number {
+  const next = (chunk + 1) % 2 ** 32;
+  return next % 256 === 0 ? next + 1 : next;
+}
