@@ -45,6 +45,8 @@ export class Call implements ScoreCall {
     private readonly signal: AbortSignal,
   ) {
     this.#flight = new CallFlight(total);
+    signal.addEventListener("abort", this.#abort, { once: true });
+    if (signal.aborted) this.#abort();
   }
 
   get isOver(): boolean {
@@ -57,11 +59,6 @@ export class Call implements ScoreCall {
   }
 
   async *score(batches: AsyncIterable<readonly Case[]>): AsyncGenerator<readonly CaseResult[], void, undefined> {
-    const abort = (): void => {
-      this.#end();
-    };
-    this.signal.addEventListener("abort", abort, { once: true });
-    if (this.signal.aborted) this.#end();
     const reading = this.#read(batches);
     try {
       while (!this.isOver) {
@@ -81,7 +78,6 @@ export class Call implements ScoreCall {
         ? new ScorerError("cancelled", "the call was cancelled")
         : new ScorerError("shutting_down", "the sidecar shut down before every case was scored");
     } finally {
-      this.signal.removeEventListener("abort", abort);
       this.#end();
       await reading;
     }
@@ -115,9 +111,14 @@ export class Call implements ScoreCall {
     this.#end();
   }
 
+  readonly #abort = (): void => {
+    this.#end();
+  };
+
   #end(): void {
     if (this.isOver) return;
     this.#state = "over";
+    this.signal.removeEventListener("abort", this.#abort);
     this.#stopReading();
     this.host.over(this);
     this.#flight.close();

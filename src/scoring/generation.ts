@@ -40,7 +40,7 @@ export class Generation {
       count: new WorkerCount(options.cores, options.maxWorkers, options.workers),
       flight: options.flight,
       faults: new FaultLog(options.log),
-      fits: workersThatFit,
+      fits: workersThatFit(),
       readyChanged: options.readyChanged,
     });
     const printed = (line: Printed): void => {
@@ -91,10 +91,22 @@ function describe(metric: LoadedMetric): MetricDescription {
 /** Workers may use this share of the memory that is free, so that something is left for what they grow into. */
 const MEMORY_SHARE = 0.8;
 
-function workersThatFit(workers: ReadonlySet<Worker>): number | undefined {
-  const sizes = [...workers].map((worker) => worker.privateBytes()).filter((size) => size !== undefined);
-  if (sizes.length === 0) return undefined;
-  return workers.size + Math.floor((availableBytes() * MEMORY_SHARE) / Math.max(...sizes, 1));
+/** What memory allows changes slowly and costs to find out. */
+const MEMORY_LOOK_MS = 1000;
+
+/** How many workers fit into memory in all, by what those that there are use. */
+function workersThatFit(): (workers: ReadonlySet<Worker>) => number | undefined {
+  let lookedAt = -Infinity;
+  let room: number | undefined;
+  return (workers) => {
+    const now = performance.now();
+    if (now - lookedAt < MEMORY_LOOK_MS) return room;
+    lookedAt = now;
+    const sizes = [...workers].map((worker) => worker.privateBytes()).filter((size) => size !== undefined);
+    const more = (availableBytes() * MEMORY_SHARE) / Math.max(...sizes, 1);
+    room = sizes.length === 0 ? undefined : workers.size + Math.floor(more);
+    return room;
+  };
 }
 
 function logPrinted(log: Log, scheduler: Scheduler, { worker, stream, text, chunk, position }: Printed): void {

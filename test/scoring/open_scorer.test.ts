@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import type { Case } from "../../src/scoring/case.js";
+import { openScorer } from "../../src/scoring/open_scorer.js";
+import type { CaseResult } from "../../src/scoring/result.js";
+import type { Scorer } from "../../src/scoring/scorer.js";
+import type { LoadedMetric, OpenPool } from "../../src/worker/types.js";
+import { FakePool } from "./fake_pool.js";
+
+const GOOD: LoadedMetric = {
+  fingerprint: "f1",
+  file: "metric.py",
+  problems: [],
+  warnings: [],
+  arguments: 3,
+  signature: "(input, output, expected=None)",
+  isAsync: false,
+  rewardSpecJson: "",
+  rewardWeights: undefined,
+  loadMs: 1,
+  pythonVersion: "3.12.1",
+  startMethod: "fork",
+  startMethodReason: "",
+};
+const BAD: LoadedMetric = {
+  ...GOOD,
+  problems: [{ step: "metric_file", message: "SyntaxError: '(' was never closed (metric.py, line 1)", traceback: "…" }],
+};
+const OPTIONS = {
+  metric: "metric.py",
+  python: undefined,
+  startMethod: "auto",
+  workers: undefined,
+  maxWorkers: 64,
+  metricTimeoutMs: 60_000,
+  loadTimeoutMs: 60_000,
+  seed: undefined,
+  maxRowBytes: 1 << 20,
+} as const;
+const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+const never = new AbortController().signal;
+
+/** Opens a scorer whose loads find these metrics, one after the other. */
+async function open(...metrics: LoadedMetric[]): Promise<{ scorer: Scorer; pools: FakePool[] }> {
+  const pools: FakePool[] = [];
+  const openPool: OpenPool = (_, listener) => {
+    const metric = metrics.shift() ?? GOOD;
+    const pool = metric.problems.length > 0 ? undefined : new FakePool(listener);
+    if (pool !== undefined) pools.push(pool);
+    return Promise.resolve({ metric, pool });
+  };
+  return { scorer: await openScorer(OPTIONS, LOG, openPool), pools };
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const slow = (index: number, ms: number): Case => ({
+  id: "",
+  index,
+  input: bytes("{}"),
+  output: bytes(JSON.stringify({ ms })),
+  expected: undefined,
+  observationId: "",
+});
+
+async function* one(item: Case): AsyncGenerator<readonly Case[]> {
+  await Promise.resolve();
+  yield [item];
+}
+
+async function all(results: AsyncIterable<readonly CaseResult[]>): Promise<CaseResult[]> {
+  const taken: CaseResult[] = [];
+  for await (const batch of results) taken.push(...batch);
+  return taken;
+}
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+it("is ready once a worker stands, and says so", async () => {
+  const { scorer } = await open();
+  const changes: boolean[] = [];
+  scorer.onReadyChange((ready) => changes.push(ready));
+  expect(scorer.isReady()).toBe(false);
+  await vi.advanceTimersByTimeAsync(20);
+  expect([scorer.isReady(), changes]).toEqual([true, [true]]);
+  await scorer.close(0);
+  expect([scorer.isReady(), changes]).toEqual([false, [true, false]]);
+});
+
+it("refuses calls where the metric did not load, with the reason", async () => {
+  const { scorer } = await open(BAD);
+  expect(scorer.describe()).toMatchObject({ loaded: false, loadError: BAD.problems[0]?.message });
+  expect(() => scorer.open(never)).toThrowError(
+    expect.objectContaining({
+      code: "metric_not_loaded",
+      message: "the metric is not loaded: SyntaxError: '(' was never closed (metric.py, line 1)",
+    }) as Error,
+  );
+});
+
+it("lets a call keep the metric that it began with across a reload", async () => {
+  const { scorer, pools } = await open(GOOD, { ...GOOD, fingerprint: "f2" });
+  await vi.advanceTimersByTimeAsync(20);
+  const before = scorer.open(never);
+  const results = all(before.score(one(slow(0, 1000))));
+  await vi.advanceTimersByTimeAsync(100);
+  await scorer.reload();
+  expect(before.metric.fingerprint).toBe("f1");
+  const closed = vi.spyOn(pools[0] ?? expect.fail(), "close");
+  expect(scorer.open(never).metric.fingerprint).toBe("f2");
+  expect(closed).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(await results).toHaveLength(1);
+  expect(closed).toHaveBeenCalledOnce();
+});
+
+it("refuses new calls after a reload that failed, and takes them after one that worked", async () => {
+  const { scorer } = await open(GOOD, BAD, GOOD);
+  await scorer.reload();
+  expect(() => scorer.open(never)).toThrow("the metric is not loaded");
+  await scorer.reload();
+  expect(scorer.open(never).metric.loaded).toBe(true);
+});
+
+it("finishes running cases when it closes, and takes no new calls meanwhile", async () => {
+  const { scorer } = await open();
+  await vi.advanceTimersByTimeAsync(20);
+  const results = all(scorer.open(never).score(one(slow(0, 1000))));
+  await vi.advanceTimersByTimeAsync(100);
+  let closed = false;
+  const closing = scorer.close(10_000).then(() => (closed = true));
+  await vi.advanceTimersByTimeAsync(100);
+  expect(closed).toBe(false);
+  expect(() => scorer.open(never)).toThrow("shutting down");
+  await vi.advanceTimersByTimeAsync(1000);
+  await closing;
+  expect(await results).toHaveLength(1);
+});
+
+it("ends what does not finish in time", async () => {
+  const { scorer } = await open();
+  await vi.advanceTimersByTimeAsync(20);
+  const results = all(scorer.open(never).score(one(slow(0, 1e9))));
+  const failed = expect(results).rejects.toMatchObject({ code: "shutting_down" });
+  await vi.advanceTimersByTimeAsync(100);
+  const closing = scorer.close(500);
+  await vi.advanceTimersByTimeAsync(500);
+  await closing;
+  await failed;
+});
