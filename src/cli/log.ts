@@ -1,5 +1,6 @@
 import pino from "pino";
-import pc from "picocolors";
+
+import { stderrHasColors } from "./terminal_text.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export type LogFormat = "auto" | "pretty" | "json";
@@ -8,7 +9,7 @@ export type LogFormat = "auto" | "pretty" | "json";
 export async function openLog(level: LogLevel, format: LogFormat): Promise<pino.Logger> {
   const destination = new BoundedWriter(process.stderr);
   const isPretty = format === "pretty" || (format === "auto" && process.stderr.isTTY);
-  const pretty = isPretty ? await prettyPrinter(pc.isColorSupported && process.stderr.isTTY) : undefined;
+  const pretty = isPretty ? await prettyPrinter() : undefined;
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: pino.stdSerializers.err } },
     {
@@ -20,9 +21,9 @@ export async function openLog(level: LogLevel, format: LogFormat): Promise<pino.
 }
 
 /** Makes a JSON log line readable. Imported only when it is needed: JSON logs are the rule. */
-export async function prettyPrinter(colorize: boolean): Promise<(line: string) => string> {
+export async function prettyPrinter(): Promise<(line: string) => string> {
   const { prettyFactory } = await import("pino-pretty");
-  return prettyFactory({ colorize, translateTime: "SYS:HH:MM:ss.l", ignore: "pid,hostname" });
+  return prettyFactory({ colorize: stderrHasColors, translateTime: "SYS:HH:MM:ss.l", ignore: "pid,hostname" });
 }
 
 /** What a bounded writer writes to. */

@@ -1,4 +1,3 @@
-import { networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 
 import { type ScorerOptions, openScorer } from "../scoring/open_scorer.js";
@@ -58,8 +57,9 @@ export async function serve({ values }: ServeOptions): Promise<number> {
   try {
     const sidecar = await startSidecar({
       scorer,
-      listen: values.listen ?? defaultAddresses(),
+      listen: values.listen ?? [DEFAULT_ADDRESS],
       maxMessageBytes: values.maxMessageBytes,
+      version: packageVersion(),
       log,
     });
     const watcher = values.watch ? watchMetric(metric, log, () => { reloader.ask("the file changed"); }) : undefined;
@@ -71,7 +71,7 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     await isStopped;
     log[level]({ drain_timeout_ms: values.drainTimeout }, "stopping; running cases may finish");
     watcher?.close();
-    await Promise.all([scorer.close(values.drainTimeout), sidecar.close({ drainTimeoutMs: values.drainTimeout })]);
+    await sidecar.close({ drainTimeoutMs: values.drainTimeout });
   } finally {
     await scorer.close(0);
   }
@@ -117,12 +117,6 @@ function scorerOptions(metric: string, values: ServeOptions["values"]): ScorerOp
   };
 }
 
-/** Both loopbacks, where there is one for IPv6. */
-function defaultAddresses(): string[] {
-  const hasV6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === "::1"));
-  return ["127.0.0.1:50051", ...(hasV6 ? ["[::1]:50051"] : [])];
-}
-
 async function standardInputEnds(): Promise<void> {
   await new Promise<void>((resolve) => {
     process.stdin.once("end", resolve).once("close", resolve).once("error", () => {
@@ -132,3 +126,5 @@ async function standardInputEnds(): Promise<void> {
   });
 }
 
+/** Both loopbacks: 127.0.0.1, and ::1 where there is one. */
+const DEFAULT_ADDRESS = "localhost:50051";

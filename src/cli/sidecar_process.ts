@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { z } from "zod";
 
+import { splitLines } from "./cases/source.js";
 import { CommandError } from "./exit.js";
 import { withoutVariables } from "./options.js";
 
@@ -49,9 +49,7 @@ export async function startSidecarProcess(options: SidecarProcessOptions, signal
     },
   );
   const exit = exitOf(child);
-  if (child.stderr !== null && options.onLogLine !== undefined) {
-    createInterface({ input: child.stderr }).on("line", options.onLogLine);
-  }
+  if (child.stderr !== null && options.onLogLine !== undefined) void tellLines(child.stderr, options.onLogLine);
   // Its end is told by `exit`; a broken pipe to it says nothing more.
   child.stdin?.on("error", () => undefined);
   const stop = async (): Promise<void> => {
@@ -81,7 +79,7 @@ async function firstLine(
 ): Promise<void> {
   const { stdout } = child;
   if (stdout === null) throw new Error("the sidecar's standard output is not a pipe");
-  const line = new Promise<string>((resolve) => createInterface({ input: stdout }).once("line", resolve));
+  const line = new Promise<string>((resolve) => void tellLines(stdout, resolve));
   const interrupted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener("abort", () => {
       reject(new DOMException("interrupted while the sidecar started", "AbortError"));
@@ -103,6 +101,11 @@ async function firstLine(
   if (!HANDSHAKE.safeParse(parseJson(text)).success) {
     throw new CommandError(`the sidecar did not start: its first line is not the one expected: ${text.slice(0, 200)}`);
   }
+}
+
+/** Reads to the end, so that the sidecar never waits for a reader. Lines end at line feeds alone. */
+async function tellLines(stream: AsyncIterable<Uint8Array>, tell: (line: string) => void): Promise<void> {
+  for await (const [, line] of splitLines(stream)) tell(Buffer.from(line).toString("utf8"));
 }
 
 function exitOf(child: ChildProcess): Promise<string> {

@@ -1,0 +1,100 @@
+import { toJson } from "@bufbuild/protobuf";
+
+import {
+  type ContractCheck,
+  ContractCheckSchema,
+  ContractStatus,
+  type ContractVerdict,
+  ContractVerdictSchema,
+} from "../gen/skynet/scoring/v1/contract_service_pb.js";
+import { CASE_OPTIONS, readCasesOf } from "./case_options.js";
+import { CommandError, EXIT, UsageError } from "./exit.js";
+import { SIDECAR_OPTIONS, openClient } from "./open_client.js";
+import type { OptionName } from "./option_specs.js";
+import type { ReadOptions } from "./options.js";
+import { abortOn } from "./stop_signals.js";
+import { oneLine, severalLines, stdoutColors as pc } from "./terminal_text.js";
+
+export const CHECK_OPTIONS = [...SIDECAR_OPTIONS, ...CASE_OPTIONS, "json"] as const satisfies readonly OptionName[];
+
+type CheckOptions = ReadOptions<(typeof CHECK_OPTIONS)[number]>;
+
+/** `skynet-scorer check`: tells check by check whether the metric keeps its contract. Without cases, the checks that need them are skipped. */
+export async function check(options: CheckOptions): Promise<number> {
+  const { values } = options;
+  const stop = abortOn(["SIGINT", "SIGTERM", "SIGHUP"], EXIT.interrupted);
+  const request = await readSamples(options, stop.signal);
+  const writeLog = (line: string): void => void process.stderr.write(`${line}\n`);
+  const { client, explain, close } = await openClient(options, writeLog, stop.signal);
+  let verdict: ContractVerdict | undefined;
+  try {
+    const checks = client.check(request)[Symbol.asyncIterator]();
+    const interrupted = new Promise<never>((_resolve, reject) => {
+      stop.signal.addEventListener("abort", () => {
+        reject(new CommandError("interrupted", EXIT.interrupted));
+      });
+    });
+    for (;;) {
+      const next = await Promise.race([checks.next(), interrupted]);
+      if (next.done === true) break;
+      const { event } = next.value;
+      if (event.case === "check") process.stdout.write(values.json ? jsonLine({ check: toJson(ContractCheckSchema, event.value, JSON_FORM) }) : checkText(event.value));
+      if (event.case === "verdict") {
+        verdict = event.value;
+        process.stdout.write(values.json ? jsonLine({ verdict: toJson(ContractVerdictSchema, verdict, JSON_FORM) }) : verdictText(verdict));
+      }
+    }
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode !== EXIT.interrupted) throw new CommandError(await explain(error));
+    throw error;
+  } finally {
+    await close();
+    stop.dispose();
+  }
+  if (verdict === undefined) throw new CommandError("the sidecar ended the check without a verdict");
+  return verdict.passed ? EXIT.ok : EXIT.failed;
+}
+
+/** The first cases of the file, encoded as a request; a file is checked to its end all the same. */
+async function readSamples({ values }: CheckOptions, signal: AbortSignal): Promise<Uint8Array> {
+  if (values.cases === undefined) {
+    const useless = values.predictionColumn ?? values.outputColumns ?? values.inputColumns ?? values.idColumn;
+    if (useless !== undefined) throw new UsageError("--cases: columns are named, but no file; give --cases FILE too");
+    return new Uint8Array();
+  }
+  const { requests } = await readCasesOf(values.cases, values, { batchSize: SAMPLES, maxMessageBytes: values.maxMessageBytes }, signal);
+  return requests[0] ?? new Uint8Array();
+}
+
+/** One check for people: how it ended, what was found, what to look at, and the traceback of a failure. */
+export function checkText(found: ContractCheck): string {
+  const [mark, paint] = MARKS[found.status];
+  const lines = [`${paint(mark)} ${pc.bold(found.name)}${found.message === "" ? "" : `: ${oneLine(found.message)}`}`];
+  for (const warning of found.warnings) lines.push(`  ${pc.yellow("!")} ${oneLine(warning)}`);
+  if (found.traceback !== "") lines.push(...severalLines(found.traceback.trimEnd()).map((line) => `    ${pc.dim(line)}`));
+  return `${lines.join("\n")}\n`;
+}
+
+function verdictText(verdict: ContractVerdict): string {
+  const { passed, passedCount, failedCount, skippedCount, warningCount } = verdict;
+  const counts = `${String(passedCount)} passed, ${String(failedCount)} failed, ${String(skippedCount)} skipped`;
+  const warnings = warningCount === 0 ? "" : `, ${String(warningCount)} ${warningCount === 1 ? "warning" : "warnings"}`;
+  const words = passed ? pc.green("The metric keeps its contract") : pc.red("The metric breaks its contract");
+  return `\n${words}: ${counts}${warnings}\n`;
+}
+
+function jsonLine(value: object): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+const JSON_FORM = { useProtoFieldName: true, alwaysEmitImplicit: true };
+
+const MARKS: Readonly<Record<ContractStatus, readonly [string, (text: string) => string]>> = {
+  [ContractStatus.PASSED]: ["✓", pc.green],
+  [ContractStatus.FAILED]: ["✗", pc.red],
+  [ContractStatus.SKIPPED]: ["–", pc.dim],
+  [ContractStatus.UNSPECIFIED]: ["?", pc.dim],
+};
+
+/** As many as the contract check uses. */
+const SAMPLES = 3;

@@ -1,0 +1,94 @@
+import { CallFailure, type SidecarClient, connect } from "./client.js";
+import { UsageError } from "./exit.js";
+import { prettyPrinter } from "./log.js";
+import type { OptionName } from "./option_specs.js";
+import { type ReadOptions, flagOf, variableOf } from "./options.js";
+import { METRIC_OPTIONS } from "./serve.js";
+import { startSidecarProcess } from "./sidecar_process.js";
+
+/** The options that say which sidecar a command uses. */
+export const SIDECAR_OPTIONS = ["connect", ...METRIC_OPTIONS] as const satisfies readonly OptionName[];
+
+type SidecarOptions = ReadOptions<(typeof SIDECAR_OPTIONS)[number]>;
+
+/** A sidecar to call, and how to be rid of it. */
+export interface OpenedClient {
+  readonly client: SidecarClient;
+  /** Says of a failed call how the sidecar that this command started has ended, where it has. */
+  explain(error: Error): Promise<string>;
+  /** Resolves when nothing that was started is left. */
+  close(): Promise<void>;
+}
+
+/** The sidecar at `--connect`, or one of this command's own that runs `--metric`. Log lines go through `writeLog` where they would meet a progress bar. */
+export async function openClient(
+  options: SidecarOptions,
+  writeLog: (line: string) => void,
+  signal: AbortSignal,
+): Promise<OpenedClient> {
+  const target = chooseSidecar(options);
+  if (target.connect !== undefined) {
+    const client = connect(target.connect);
+    return {
+      client,
+      explain: (error) => Promise.resolve(error.message),
+      close: () => {
+        client.close();
+        return Promise.resolve();
+      },
+    };
+  }
+  const { values } = options;
+  const onTerminal = process.stderr.isTTY && values.logFormat !== "json";
+  const pretty = onTerminal ? await prettyPrinter() : undefined;
+  const passed = options.arguments(METRIC_OPTIONS.filter((name) => name !== "logFormat"));
+  const child = await startSidecarProcess(
+    {
+      arguments: [...passed, `--log-format=${pretty === undefined ? values.logFormat : "json"}`],
+      startTimeoutMs: values.loadTimeout + START_MARGIN_MS,
+      onLogLine:
+        pretty === undefined
+          ? undefined
+          : (line) => {
+              writeLog((line.startsWith("{") ? pretty(line) : line).trimEnd());
+            },
+    },
+    signal,
+  );
+  const client = connect(child.address);
+  return {
+    client,
+    async explain(error) {
+      const how = error instanceof CallFailure && error.status === "UNAVAILABLE" ? await child.ended() : undefined;
+      return how === undefined ? error.message : `the sidecar ${how}`;
+    },
+    async close() {
+      client.close();
+      await child.stop();
+    },
+  };
+}
+
+/** An argument wins over a variable here too; two of the same kind contradict each other. */
+function chooseSidecar({ values, origins }: SidecarOptions): { readonly connect: string | undefined } {
+  const { connect: address, metric } = values;
+  if (address === undefined && metric === undefined) {
+    throw new UsageError("--metric: which metric? Give --metric metric.py, or --connect ADDRESS for a sidecar that runs");
+  }
+  if (address === undefined) return { connect: undefined };
+  const origin = origins.get("connect");
+  if (metric !== undefined && origins.get("metric") === origin) {
+    const name = origin === "variable" ? variableOf : flagOf;
+    throw new UsageError(`${name("connect")} ${address}: give either ${name("connect")} or ${name("metric")}, not both`);
+  }
+  if (metric !== undefined && origins.get("metric") === "argument") return { connect: undefined };
+  // What says how a metric is run means nothing to a sidecar that runs already.
+  const useless = METRIC_OPTIONS.find((name) => origins.get(name) === "argument");
+  if (useless !== undefined) {
+    throw new UsageError(`${flagOf(useless)}: has no effect with --connect; give it to the sidecar's own "serve"`);
+  }
+  return { connect: address };
+}
+
+/** What Node and Python take to start, beside loading the metric, on a busy machine. */
+const START_MARGIN_MS = 30_000;

@@ -1,0 +1,87 @@
+import { toJson } from "@bufbuild/protobuf";
+import { type WriteStream, createWriteStream } from "node:fs";
+import { once } from "node:events";
+
+import { type CaseResult, CaseResultSchema } from "../../gen/skynet/scoring/v1/case_pb.js";
+import { CommandError, UsageError } from "../exit.js";
+
+/**
+ * Results as JSON Lines in the order of their cases, written as they come: one that comes early waits for those before it.
+ */
+export class ResultsFile {
+  readonly #waiting = new Map<number, string>();
+  #next = 0;
+  #written = 0;
+  #failure: Error | undefined;
+
+  private constructor(
+    private readonly path: string,
+    private readonly stream: WriteStream,
+  ) {
+    stream.on("error", (error) => (this.#failure = error));
+  }
+
+  /** Opens the file, and empties it where there is one. */
+  static async open(path: string): Promise<ResultsFile> {
+    const stream = createWriteStream(path);
+    try {
+      await once(stream, "open");
+    } catch (error) {
+      throw new UsageError(`--output ${path}: the file cannot be written: ${messageOf(error)}`);
+    }
+    return new ResultsFile(path, stream);
+  }
+
+  /** How many results the file has. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** Takes results; waits while the disk is slower than they come. */
+  async add(results: readonly CaseResult[]): Promise<void> {
+    for (const result of results) this.#waiting.set(result.index, toLine(result));
+    let text = "";
+    for (;;) {
+      const line = this.#waiting.get(this.#next);
+      if (line === undefined) break;
+      text += line;
+      this.#waiting.delete(this.#next);
+      this.#next += 1;
+      this.#written += 1;
+    }
+    await this.#write(text);
+  }
+
+  /** Writes what still waits, in order; where a run ended early, the cases without a result are left out. */
+  async close(): Promise<void> {
+    const rest = [...this.#waiting].sort(([one], [other]) => one - other);
+    this.#written += rest.length;
+    this.#waiting.clear();
+    await this.#write(rest.map(([, line]) => line).join(""));
+    await new Promise<void>((resolve) => this.stream.close(() => { resolve(); }));
+    this.#throwFailure();
+  }
+
+  async #write(text: string): Promise<void> {
+    this.#throwFailure();
+    if (text === "" || this.stream.write(text)) return;
+    await new Promise<void>((resolve) => {
+      this.stream.once("drain", resolve).once("close", resolve);
+    });
+    this.#throwFailure();
+  }
+
+  #throwFailure(): void {
+    if (this.#failure === undefined) return;
+    throw new CommandError(`--output ${this.path}: writing failed: ${messageOf(this.#failure)}`);
+  }
+}
+
+/** Protobuf's JSON with the names of the proto file, zeros written out. */
+function toLine(result: CaseResult): string {
+  return `${JSON.stringify(toJson(CaseResultSchema, result, { useProtoFieldName: true, alwaysEmitImplicit: true }))}\n`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

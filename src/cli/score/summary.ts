@@ -1,0 +1,160 @@
+import Table from "cli-table3";
+
+import type { CaseSet } from "../cases/read_cases.js";
+import { cutToWidth, oneLine, stdoutColors as pc } from "../terminal_text.js";
+import type { RunOutcome } from "./run.js";
+import type { RunningStatistics } from "./statistics.js";
+import type { LowCase } from "./tally.js";
+
+/** What a summary tells of beside the run's outcome. */
+export interface SummaryParts {
+  readonly cases: CaseSet;
+  readonly run: RunOutcome;
+  readonly metricFingerprint: string;
+  readonly output: { readonly path: string; readonly written: number } | undefined;
+}
+
+/** The summary for people, in lines no wider than `width`. */
+export function summaryText({ cases, run, output }: SummaryParts, width: number): string {
+  const { tally, scoringMs } = run;
+  const blocks: string[] = [];
+  if (tally.score.count > 0) {
+    blocks.push(scoreTable([["score", tally.score], ...tally.named]).toString());
+  }
+  if (tally.errors.size > 0) {
+    const table = plainTable(["errors", "cases", "first"], ["left", "right", "left"]);
+    for (const [code, { count: cases_, first }] of tally.errors) {
+      const message = `${caseName(first, cases)}: ${oneLine(first.message)}`;
+      table.push([pc.red(code), number(cases_), cutToWidth(message, Math.max(20, width - code.length - 16))]);
+    }
+    blocks.push(table.toString());
+  }
+  if (tally.lowest.length > 0) blocks.push(lowestTable(tally.lowest, cases, width).toString());
+  const [p50, p99] = tally.metricMs.at(0.5, 0.99);
+  const facts = [
+    `${number(tally.results)} of ${number(cases.lines.length)} cases`,
+    ...(p50 === undefined || p99 === undefined ? [] : [`metric time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
+    `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
+  ];
+  blocks.push(facts.join("\n"));
+  if (output !== undefined) blocks.push(`${count(output.written, "result")} in ${output.path}`);
+  return `${blocks.join("\n\n")}\n`;
+}
+
+/** The summary for machines; what is not known is null. */
+export function summaryJson({ cases, run, output, metricFingerprint }: SummaryParts): object {
+  const { tally, end, scoringMs } = run;
+  const [p50 = null, p99 = null] = tally.metricMs.at(0.5, 0.99);
+  return {
+    end: end.kind.replaceAll(" ", "_"),
+    ...(end.kind === "failed" ? { failure: end.error.message } : {}),
+    cases: cases.lines.length,
+    results: tally.results,
+    scored: tally.score.count,
+    errors: tally.errorCount,
+    errors_by_code: Object.fromEntries([...tally.errors].map(([code, kind]) => [code, kind.count])),
+    score: statisticsJson(tally.score),
+    scores: Object.fromEntries([...tally.named].map(([name, statistics]) => [name, statisticsJson(statistics)])),
+    metric_ms: { p50, p99 },
+    scoring_seconds: scoringMs / 1000,
+    cases_per_second: perSecond(run),
+    lowest: tally.lowest.map(({ id, index, value, feedback }) => ({
+      id,
+      index,
+      line: cases.lines[index] ?? null,
+      score: value,
+      feedback,
+    })),
+    metric_fingerprint: metricFingerprint,
+    ...(output === undefined ? {} : { output: output.path, output_results: output.written }),
+  };
+}
+
+/** How people are told of a case: by its id, else by where it stands in the file. */
+export function caseName({ id, index }: { readonly id: string; readonly index: number }, cases: CaseSet): string {
+  return id === "" ? `line ${String(cases.lines[index] ?? "?")}` : oneLine(id);
+}
+
+function scoreTable(rows: readonly (readonly [string, RunningStatistics])[]): Table.Table {
+  const table = plainTable(["", "cases", "mean", "sd", "95 % confidence interval"], ["left", "right", "right", "right", "left"]);
+  for (const [name, statistics] of rows) {
+    const interval = statistics.confidence95;
+    table.push([
+      pc.bold(cutToWidth(oneLine(name), 30)),
+      number(statistics.count),
+      decimal(statistics.mean),
+      decimal(statistics.standardDeviation),
+      interval === undefined ? "–" : `${decimal(interval[0])} to ${decimal(interval[1])}`,
+    ]);
+  }
+  return table;
+}
+
+function lowestTable(lowest: readonly LowCase[], cases: CaseSet, width: number): Table.Table {
+  const table = plainTable(["lowest", "score", "feedback"], ["left", "right", "left"]);
+  const names = lowest.map((low) => cutToWidth(caseName(low, cases), 24));
+  const scores = lowest.map(({ value }) => decimal(value));
+  const taken = Math.max(6, ...names.map((name) => name.length)) + Math.max(5, ...scores.map((text) => text.length)) + 4;
+  lowest.forEach(({ feedback }, place) => {
+    table.push([names[place] ?? "", scores[place] ?? "", cutToWidth(oneLine(feedback), Math.max(20, width - taken - 1))]);
+  });
+  return table;
+}
+
+/** Columns two blanks apart, without lines around them: it reads well and can be copied. */
+function plainTable(head: string[], colAligns: ("left" | "right")[]): Table.Table {
+  const nothing = "";
+  return new Table({
+    head: head.map((text) => pc.dim(text)),
+    colAligns,
+    chars: {
+      top: nothing,
+      "top-mid": nothing,
+      "top-left": nothing,
+      "top-right": nothing,
+      bottom: nothing,
+      "bottom-mid": nothing,
+      "bottom-left": nothing,
+      "bottom-right": nothing,
+      left: nothing,
+      "left-mid": nothing,
+      mid: nothing,
+      "mid-mid": nothing,
+      right: nothing,
+      "right-mid": nothing,
+      middle: "  ",
+    },
+    style: { "padding-left": 0, "padding-right": 0, head: [], border: [] },
+  });
+}
+
+function statisticsJson(statistics: RunningStatistics): object {
+  return {
+    cases: statistics.count,
+    mean: statistics.mean ?? null,
+    sd: statistics.standardDeviation ?? null,
+    ci95: statistics.confidence95 ?? null,
+  };
+}
+
+function perSecond({ tally, scoringMs }: RunOutcome): number {
+  return scoringMs === 0 ? 0 : (tally.results * 1000) / scoringMs;
+}
+
+function decimal(value: number | undefined): string {
+  if (value === undefined) return "–";
+  const size = Math.abs(value);
+  return size !== 0 && (size >= 1e6 || size < 1e-3) ? value.toPrecision(4) : value.toFixed(4);
+}
+
+function milliseconds(value: number): string {
+  return `${value < 10 ? value.toFixed(3) : value.toFixed(1)} ms`;
+}
+
+function number(value: number): string {
+  return value.toLocaleString("en");
+}
+
+function count(value: number, what: string): string {
+  return `${number(value)} ${what}${value === 1 ? "" : "s"}`;
+}
