@@ -1,0 +1,114 @@
+"""The cases of a `chunk` frame, as the sidecar packed them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from json import JSONDecodeError
+
+from skynet._worker.frames import ProtocolError
+
+CHUNK_HEAD = struct.Struct("<IIB")
+SEPARATOR = "\x1e"
+
+# JSON's own blanks; `str.strip()` alone would take more.
+BLANKS = " \t\n\r"
+
+# Each value of a case, in its order on the wire.
+VALUES = ("input", "output", "expected")
+
+
+class InvalidCase(Exception):
+    """The case itself cannot be scored; the text says where and why."""
+
+
+class Chunk:
+    """The head of a chunk and the still unread text of its cases."""
+
+    def __init__(self, payload: memoryview) -> None:
+        if len(payload) < CHUNK_HEAD.size:
+            raise ProtocolError(f"a chunk has {len(payload)} bytes; its head alone has {CHUNK_HEAD.size}")
+        number, count, has_seeds = CHUNK_HEAD.unpack_from(payload)
+        text_begins = CHUNK_HEAD.size + (8 * count if has_seeds else 0)
+        if count < 1 or text_begins > len(payload):
+            raise ProtocolError(f"chunk {number} says that it has {count} cases in {len(payload)} bytes")
+        self.number: int = number
+        self.count: int = count
+        self.seeds: tuple[int, ...] = (
+            struct.unpack_from(f"<{count}Q", payload, CHUNK_HEAD.size) if has_seeds else ()
+        )
+        self.encoded = payload[text_begins:]
+        self._parts: list[bytes] | None = None
+
+    def text(self) -> str | None:
+        """The whole text, or `None` where a byte of it is not UTF-8."""
+        try:
+            return str(self.encoded, "utf-8")
+        except UnicodeDecodeError:
+            return None
+
+    def read_case(self, position: int) -> tuple[object, object, object]:
+        """Reads one case on its own: input, output, expected. Raises `InvalidCase` for what is wrong with that case."""
+        if self._parts is None:
+            self._parts = bytes(self.encoded).split(b"\x1e")
+            if len(self._parts) != 3 * self.count + 1 or self._parts[-1]:
+                raise ProtocolError(f"chunk {self.number} does not hold three values for each of {self.count} cases")
+        encoded_input, encoded_output, encoded_expected = self._parts[3 * position : 3 * position + 3]
+        return (
+            _read_value("input", encoded_input),
+            _read_value("output", encoded_output),
+            _read_value("expected", encoded_expected) if encoded_expected else None,
+        )
+
+
+def check_types(case_input: object, expected: object) -> None:
+    """Raises `InvalidCase` where `input` is not an object, or `expected` neither an object nor null."""
+    if not isinstance(case_input, dict):
+        raise InvalidCase(f"input is {json_type(case_input)}; expected a JSON object of the case's input fields")
+    if expected is not None and not isinstance(expected, dict):
+        raise InvalidCase(
+            f"expected is {json_type(expected)}; it must be a JSON object keyed by the Output columns, or null"
+        )
+
+
+def json_type(value: object) -> str:
+    """How JSON calls a value, with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "an object"
+
+
+def _read_value(name: str, encoded: bytes) -> object:
+    try:
+        text = encoded.decode().strip(BLANKS)
+        value, end = _scan_once(text, 0)
+        if end != len(text):
+            raise JSONDecodeError("Extra data", text, end)
+        return value
+    except UnicodeDecodeError as error:
+        raise InvalidCase(
+            f"{name} is not UTF-8: byte 0x{encoded[error.start]:02x} at position {error.start}; send JSON text in UTF-8"
+        ) from None
+    except StopIteration as error:
+        raise _not_json(name, text, "Expecting value", error.value) from None
+    except JSONDecodeError as error:
+        raise _not_json(name, text, error.msg, error.pos) from None
+    except RecursionError:
+        raise InvalidCase(f"{name} is nested too deeply for Python to read; send flatter JSON") from None
+    except ValueError as error:
+        # Python refuses integers of more than 4300 digits.
+        raise InvalidCase(f"{name} holds a number that Python refuses: {error}; send it as a string") from None
+
+
+def _not_json(name: str, text: str, why: str, position: int) -> InvalidCase:
+    found = "the end" if position >= len(text) else ascii(text[position])
+    return InvalidCase(f"{name} is not JSON: {why} at position {position} (found {found}); send valid JSON text")
+
+
+_scan_once = json.JSONDecoder().scan_once

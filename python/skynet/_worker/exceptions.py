@@ -1,0 +1,106 @@
+"""What an engine and the log are told of an exception that the metric raised."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+from types import TracebackType
+
+from skynet._worker.frames import to_utf8
+
+MESSAGE_BYTES = 4096
+TRACEBACK_BYTES = 65536
+# Of a traceback that is too long, what is nearest to the fault matters most.
+TRACEBACK_HEAD_BYTES = 16384
+
+
+def exception_message(error: BaseException, folder: str, skipped_frames: int = 1) -> str:
+    """One exception for an engine: `KeyError: 'label' (metric.py, line 12)`.
+
+    Type and message, the file's name and the line of the innermost frame within `folder`, else of the innermost one;
+    never a path or a line of source. The first `skipped_frames` frames are the worker's own.
+    """
+    name = type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return _with_place(name, str(error.msg), os.path.basename(error.filename), error.lineno or 0)
+    text = exception_text(error)
+    place = _innermost(skip(error.__traceback__, skipped_frames), folder)
+    if place is None:
+        return cut(f"{name}: {text}" if text else name, MESSAGE_BYTES)
+    return _with_place(name, text, *place)
+
+
+def exception_text(error: BaseException) -> str:
+    """`str(error)`, also where that raises."""
+    try:
+        return str.__str__(str(error))
+    except BaseException as second:
+        return f"<str() of it raised {type(second).__name__}>"
+
+
+def traceback_text(error: BaseException, skipped_frames: int = 1) -> bytes:
+    """The whole traceback, UTF-8, its middle cut out where it takes more than 64 KiB."""
+    try:
+        lines = traceback.format_exception(type(error), error, skip(error.__traceback__, skipped_frames))
+        encoded = to_utf8("".join(lines))
+    except BaseException as second:
+        encoded = f"{type(error).__name__} (its traceback cannot be shown: {type(second).__name__})\n".encode()
+    if len(encoded) <= TRACEBACK_BYTES:
+        return encoded
+    mark = f"\n… (cut: {len(encoded)} bytes in all) …\n".encode()
+    tail = TRACEBACK_BYTES - TRACEBACK_HEAD_BYTES - len(mark)
+    head_text = encoded[:TRACEBACK_HEAD_BYTES].decode(errors="ignore")
+    return head_text.encode() + mark + encoded[-tail:].decode(errors="ignore").encode()
+
+
+def cut(text: str, limit: int) -> str:
+    """`text` as it is where its UTF-8 has at most `limit` bytes, else its beginning and a mark that says so."""
+    encoded = to_utf8(text)
+    if len(encoded) <= limit:
+        return encoded.decode()
+    mark = f" … (cut: {len(encoded)} bytes in all)"
+    return encoded[: limit - len(mark.encode())].decode(errors="ignore") + mark
+
+
+def skip(trace: TracebackType | None, frames: int) -> TracebackType | None:
+    """A traceback without its outermost frames."""
+    for _ in range(frames):
+        if trace is not None:
+            trace = trace.tb_next
+    return trace
+
+
+def remember_source(path: str, source: bytes) -> None:
+    """Lets tracebacks quote the source that was loaded, whatever becomes of the file."""
+    lines = source.decode(errors="replace").splitlines(keepends=True)
+    linecache.cache[path] = (len(source), None, lines, path)
+
+
+def is_own_file(path: str, folder: str) -> bool:
+    """Whether `path` is a file of the metric's author in `folder`, and not of a package installed below it."""
+    if not path.startswith(folder + os.sep):
+        return False
+    if os.sep + "site-packages" + os.sep in path or os.sep + "dist-packages" + os.sep in path:
+        return False
+    return not any(path.startswith(prefix + os.sep) for prefix in {sys.prefix, sys.base_prefix} if len(prefix) > 1)
+
+
+def _with_place(name: str, text: str, file: str, line: int) -> str:
+    place = f" ({file}, line {line})"
+    what = f"{name}: {text}" if text else name
+    return cut(what, MESSAGE_BYTES - len(to_utf8(place))) + place
+
+
+def _innermost(trace: TracebackType | None, folder: str) -> tuple[str, int] | None:
+    innermost: tuple[str, int] | None = None
+    own: tuple[str, int] | None = None
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        # A frame that was never traced to a line has None there since 3.11.
+        innermost = (os.path.basename(path), trace.tb_lineno or 0)
+        if is_own_file(path, folder):
+            own = innermost
+        trace = trace.tb_next
+    return own or innermost

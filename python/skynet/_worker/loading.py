@@ -1,0 +1,158 @@
+"""Loads `metric.py` as a real module, and tells what was found."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from skynet._worker.exceptions import exception_message, is_own_file, remember_source, traceback_text
+from skynet._worker.return_value import to_json
+from skynet._worker.signature import Score, SignatureError, read_signature
+from skynet.reward_spec import parse_reward_spec
+
+
+@dataclass
+class LoadedMetric:
+    """A metric as loaded. `call` is `None` where it cannot score; `report` is what the sidecar is told."""
+
+    folder: str
+    call: Score | None = None
+    report: dict[str, object] = field(default_factory=dict)
+
+
+def load_metric(path: str) -> LoadedMetric:
+    """Loads the file at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
+    began = time.monotonic_ns()
+    metric = LoadedMetric(folder=os.path.dirname(path))
+    problems: list[dict[str, str]] = []
+    warnings: list[dict[str, str]] = []
+    report: dict[str, object] = {
+        "fingerprint": "",
+        "file": os.path.basename(path),
+        "problems": problems,
+        "arguments": 0,
+        "signature": "",
+        "is_async": False,
+        "warnings": warnings,
+        "reward_spec_json": "",
+        "reward_weights": None,
+        "load_ms": 0.0,
+    }
+    metric.report = report
+    module, source = _import_file(path, problems)
+    report["fingerprint"] = _fingerprint(path, source, metric.folder)
+    if module is not None:
+        call = _read_function(module, report, problems, warnings)
+        _read_reward_spec(module, report, problems)
+        if not problems:
+            metric.call = call
+    report["load_ms"] = (time.monotonic_ns() - began) / 1e6
+    return metric
+
+
+def module_name(path: str) -> str:
+    """The file's stem, or a name of our own where that would take the place of another module."""
+    name = re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0])
+    standard: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())
+    taken = name in sys.modules or name in sys.builtin_module_names or name in standard
+    return f"skynet_metric_{name}" if taken else name
+
+
+def _import_file(path: str, problems: list[dict[str, str]]) -> tuple[ModuleType | None, bytes]:
+    folder = os.path.dirname(path)
+    source = b""
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        message = f"{os.path.basename(path)} cannot be read: {error.strerror}; give the path of a readable Python file"
+        problems.append(_problem("metric_file", message))
+        return None, source
+    remember_source(path, source)
+    # Everything of the standard library that a worker needs is imported by now, so a neighbour called json.py
+    # takes no one's place.
+    sys.path.insert(0, folder)
+    sys.argv[:] = [path]
+    name = module_name(path)
+    try:
+        code = compile(source, path, "exec", dont_inherit=True)
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None:
+            # A file whose name does not end in .py has no loader of its own.
+            module = ModuleType(name)
+            module.__file__ = path
+        else:
+            module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        exec(code, module.__dict__)
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        problems.append(_problem("metric_file", exception_message(error, folder), traceback_text(error).decode()))
+        return None, source
+    return module, source
+
+
+def _read_function(
+    module: ModuleType, report: dict[str, object], problems: list[dict[str, str]], warnings: list[dict[str, str]]
+) -> Score | None:
+    if not hasattr(module, "score"):
+        problems.append(
+            _problem(
+                "metric_function",
+                f"{report['file']} defines no function called score; define `def score(input, output, expected=None)`",
+            )
+        )
+        return None
+    try:
+        signature = read_signature(module.score)
+    except SignatureError as error:
+        problems.append(_problem("metric_function", str(error)))
+        return None
+    report["arguments"] = signature.arguments
+    report["signature"] = signature.text
+    report["is_async"] = signature.is_async
+    warnings.extend({"step": "metric_function", "message": message} for message in signature.warnings)
+    return signature.call
+
+
+def _read_reward_spec(module: ModuleType, report: dict[str, object], problems: list[dict[str, str]]) -> None:
+    if not hasattr(module, "REWARD_SPEC"):
+        return
+    try:
+        spec = parse_reward_spec(module.REWARD_SPEC)
+    except ValueError as error:
+        problems.append(_problem("reward_spec", f"ValueError: {error}"))
+        return
+    report["reward_spec_json"] = to_json(module.REWARD_SPEC)
+    report["reward_weights"] = {"accuracy": spec.accuracy_weight, "speed": spec.speed_weight, "cost": spec.cost_weight}
+
+
+def _fingerprint(path: str, source: bytes, folder: str) -> str:
+    """A hash over the bytes that were compiled and the modules that came from the same folder."""
+    digest = hashlib.sha256(source)
+    own = {
+        file
+        for module in list(sys.modules.values())
+        for file in [getattr(module, "__file__", None)]
+        if isinstance(file, str) and file != path and is_own_file(file, folder)
+    }
+    for file in sorted(own):
+        try:
+            with open(file, "rb") as opened:
+                content = opened.read()
+        except OSError:
+            content = b""
+        name = os.fsencode(os.path.relpath(file, folder))
+        digest.update(b"%d %s %d " % (len(name), name, len(content)))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _problem(step: str, message: str, trace: str = "") -> dict[str, str]:
+    return {"step": step, "message": message, "traceback": trace}

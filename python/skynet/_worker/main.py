@@ -1,0 +1,158 @@
+"""Where a template and a worker begin; see docs/worker-protocol.md, Starting."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from skynet._worker import lifeline, messages
+from skynet._worker.connection import Connection, decode_message
+from skynet._worker.descriptors import LoggedDescriptors
+from skynet._worker.exceptions import traceback_text
+from skynet._worker.loading import LoadedMetric, load_metric
+from skynet._worker.messages import Configure
+from skynet._worker.outbox import open_outbox
+from skynet._worker.printing import Printer
+from skynet._worker.seeding import seed_anew
+from skynet._worker.template import EXIT_SECONDS, Template
+from skynet._worker.worker import Worker
+
+EXIT_NO_SIDECAR = 98
+
+
+def main() -> None:
+    """Reads the arguments `PYTHON_DIR FOLDER ROLE NUMBER` and plays the role until the sidecar ends it."""
+    python_dir, folder, role, number = sys.argv[1:5]
+    # Whatever the interpreter's side still needs comes through the package, not through the path.
+    sys.path.remove(python_dir)
+    sys.argv[:] = [""]
+    if role == "template":
+        run_template(python_dir, folder)
+    else:
+        run_spawned_worker(folder, int(number))
+
+
+def run_template(python_dir: str, folder: str) -> None:
+    lifeline.lead_group()
+    connection = connect(folder)
+    logged = LoggedDescriptors(os.path.join(folder, "t.out"))
+    printer = start_printing(connection)
+    connection.send_message(messages.hello("template", 0))
+    configure = receive_configure(connection)
+    if configure is None:
+        return
+    logged.let_go()
+
+    template_pid = os.getpid()
+
+    def run_forked(number: int, metric: LoadedMetric) -> NoReturn:
+        run_forked_worker(folder, number, metric, configure, printer, template_pid)
+
+    Template(connection, folder, python_dir).run(configure, run_forked)
+
+
+def run_forked_worker(
+    folder: str, number: int, metric: LoadedMetric, configure: Configure, printer: Printer, template_pid: int
+) -> NoReturn:
+    """A worker that has inherited the loaded metric. Never returns into the template's code."""
+    status = 1
+    try:
+        connection = connect(folder)
+        printer.attach(connection.send_message, lambda: (0, None))
+        connection.send_message(messages.hello("worker", number))
+        life = lifeline.arm(folder)
+        lifeline.die_with_parent(template_pid)
+        logged = LoggedDescriptors(worker_file(folder, number, "out"))
+        seed_anew()
+        score_until_told(connection, folder, number, metric, configure, printer, logged)
+        life.close()
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    except ConnectionError:
+        # The sidecar is gone.
+        pass
+    except BaseException as error:
+        os.write(2, traceback_text(error, 0))
+    finally:
+        # What the template registered to run at exit is the template's.
+        os._exit(status)
+
+
+def run_spawned_worker(folder: str, number: int) -> None:
+    """A worker with an interpreter of its own, which loads the metric for itself."""
+    parent = os.getppid()
+    lifeline.lead_group()
+    connection = connect(folder)
+    life = lifeline.arm(folder)
+    lifeline.die_with_parent(parent)
+    logged = LoggedDescriptors(worker_file(folder, number, "out"))
+    printer = start_printing(connection)
+    connection.send_message(messages.hello("worker", number))
+    configure = receive_configure(connection)
+    if configure is None:
+        return
+    metric = load_metric(configure.metric)
+    printer.flush()
+    connection.send_message(messages.loaded(metric.report, []))
+    if metric.call is None:
+        # Nothing can be scored; the sidecar knows, and ends this.
+        connection.receive()
+    else:
+        score_until_told(connection, folder, number, metric, configure, printer, logged)
+    life.close()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(EXIT_SECONDS)
+
+
+def score_until_told(
+    connection: Connection,
+    folder: str,
+    number: int,
+    metric: LoadedMetric,
+    configure: Configure,
+    printer: Printer,
+    logged: LoggedDescriptors,
+) -> None:
+    if metric.call is None:
+        raise RuntimeError("a worker was started for a metric that cannot score")
+    outbox = open_outbox(worker_file(folder, number, "box"))
+    worker = Worker(connection, outbox, metric.call, metric.folder, configure.max_row_bytes, printer)
+    connection.send_message(messages.ready())
+    worker.run(logged.let_go)
+
+
+def connect(folder: str) -> Connection:
+    """Connects to the sidecar, or exits with 98."""
+    try:
+        return Connection.connect(folder)
+    except OSError as error:
+        sys.stderr.write(f"the sidecar's socket {folder}/s cannot be reached: {error}\n")
+        sys.exit(EXIT_NO_SIDECAR)
+
+
+def receive_configure(connection: Connection) -> Configure | None:
+    """What the sidecar wants done, with its environment set; `None` where it is gone."""
+    frame = connection.receive()
+    if frame is None:
+        return None
+    message = messages.parse(decode_message(frame))
+    if not isinstance(message, Configure):
+        raise messages.ProtocolError("the first message has to be configure")
+    for name, value in message.environment.items():
+        os.environ.setdefault(name, value)
+    return message
+
+
+def start_printing(connection: Connection) -> Printer:
+    faulthandler.enable(2)
+    printer = Printer(connection.send_message)
+    printer.install()
+    return printer
+
+
+def worker_file(folder: str, number: int, ending: str) -> str:
+    return os.path.join(folder, f"w{number}.{ending}")

@@ -1,0 +1,112 @@
+"""What the sidecar and the interpreters say to each other besides cases. The twin of `src/worker/messages.ts`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skynet._worker.frames import ProtocolError
+
+
+@dataclass(frozen=True)
+class Configure:
+    """What a process is to do. `metric` is an absolute path, `environment` is set where not already set."""
+
+    metric: str
+    start_method: str
+    max_row_bytes: int
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Start:
+    worker: int
+
+
+@dataclass(frozen=True)
+class Signal:
+    worker: int
+    signal: int
+    group: bool
+
+
+@dataclass(frozen=True)
+class Stop:
+    pass
+
+
+def parse(message: Mapping[str, object]) -> Configure | Start | Signal | Stop:
+    """Reads what the sidecar sent. Raises `ProtocolError` for what is not in docs/worker-protocol.md."""
+    kind = message["type"]
+    try:
+        if kind == "configure":
+            environment = message["environment"]
+            start_method = message["start_method"]
+            if not isinstance(environment, dict) or start_method not in ("fork", "spawn"):
+                raise TypeError("environment or start_method")
+            return Configure(
+                # Paths are bytes to the system, UTF-8 on the wire, whatever this process's locale is.
+                metric=os.fsdecode(_text(message["metric"]).encode()),
+                start_method=_text(start_method),
+                max_row_bytes=_number(message["max_row_bytes"]),
+                environment={_text(name): _text(value) for name, value in environment.items()},
+            )
+        if kind == "start":
+            return Start(_number(message["worker"]))
+        if kind == "signal":
+            return Signal(_number(message["worker"]), _number(message["signal"]), message["group"] is True)
+        if kind == "stop":
+            return Stop()
+    except (KeyError, TypeError) as error:
+        raise ProtocolError(f'the message "{kind}" has a wrong or missing field: {error}') from error
+    raise ProtocolError(f'the message "{kind}" is not known')
+
+
+def hello(role: str, worker: int) -> dict[str, object]:
+    return {
+        "type": "hello",
+        "role": role,
+        "worker": worker,
+        "pid": os.getpid(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "clock_ns": time.monotonic_ns(),
+    }
+
+
+def loaded(metric: Mapping[str, object], fork_hazards: list[str]) -> dict[str, object]:
+    return {"type": "loaded", "metric": metric, "fork_hazards": fork_hazards}
+
+
+def ready() -> dict[str, object]:
+    return {"type": "ready"}
+
+
+def started(worker: int, pid: int) -> dict[str, object]:
+    return {"type": "started", "worker": worker, "pid": pid}
+
+
+def start_failed(worker: int, error: str) -> dict[str, object]:
+    return {"type": "start_failed", "worker": worker, "error": error}
+
+
+def ended(worker: int, pid: int, exit_code: int | None, signal: int | None) -> dict[str, object]:
+    return {"type": "ended", "worker": worker, "pid": pid, "exit_code": exit_code, "signal": signal}
+
+
+def printed(stream: str, chunk: int, case: int | None, text: str) -> dict[str, object]:
+    return {"type": "printed", "stream": stream, "chunk": chunk, "case": case, "text": text}
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a string")
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not an integer")
+    return value

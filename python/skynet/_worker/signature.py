@@ -1,0 +1,99 @@
+"""How a metric's function is called: with two arguments, with three, or with `expected` by keyword."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Score = Callable[[object, object, object], object]
+
+EXPECTED_NAMES = frozenset({"expected", "gold", "target", "label", "reference", "answer"})
+
+
+class SignatureError(Exception):
+    """The function cannot be called as the contract says; the text names the signature found."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """`call` takes input, output and expected, and passes on what the function wants of them."""
+
+    call: Score
+    arguments: int
+    text: str
+    is_async: bool
+    warnings: tuple[str, ...]
+
+
+def read_signature(score: object) -> Signature:
+    """Finds out how `score` is called. Raises `SignatureError`."""
+    if not callable(score):
+        raise SignatureError(
+            f"score is not a function but of type {type_name(score)}; "
+            "define `def score(input, output, expected=None)` in the metric's file"
+        )
+    try:
+        signature = inspect.signature(score)
+    except (TypeError, ValueError):
+        # Some callables of C extensions tell nothing; they get all three.
+        warning = "the signature of score cannot be read; it is called as score(input, output, expected)"
+        return Signature(score, 3, "", is_async(score), (warning,))
+    text = str(signature)
+    keyword_only = signature.parameters.get("expected")
+    by_keyword = keyword_only is not None and keyword_only.kind is inspect.Parameter.KEYWORD_ONLY
+    if not by_keyword and binds(signature, 1, 2, 3):
+        return Signature(score, 3, text, is_async(score), odd_name(signature))
+    if binds(signature, 1, 2, expected=3):
+        return Signature(with_keyword(score), 3, text, is_async(score), ())
+    if binds(signature, 1, 2):
+        return Signature(with_two(score), 2, text, is_async(score), ())
+    raise SignatureError(
+        f"score{text} cannot be called as score(input, output, expected) nor as score(input, output); "
+        "define `def score(input, output, expected=None)`"
+    )
+
+
+def binds(signature: inspect.Signature, *arguments: object, **keywords: object) -> bool:
+    """Whether a call with these arguments would be accepted. Only trying tells: a partial's parameters mislead."""
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError:
+        return False
+    return True
+
+
+def odd_name(signature: inspect.Signature) -> tuple[str, ...]:
+    """A warning where the third parameter hardly means the expected values."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [parameter.name for parameter in signature.parameters.values() if parameter.kind in positional]
+    if len(names) < 3 or names[2] in EXPECTED_NAMES:
+        return ()
+    return (
+        f'the third parameter of score is called "{names[2]}" and gets the expected values; '
+        'call it "expected" where it is meant to, or make it keyword-only where it is not',
+    )
+
+
+def with_keyword(score: Callable[..., object]) -> Score:
+    return lambda case_input, output, expected: score(case_input, output, expected=expected)
+
+
+def with_two(score: Callable[..., object]) -> Score:
+    return lambda case_input, output, _expected: score(case_input, output)
+
+
+def is_async(score: object) -> bool:
+    """Whether `score` is an `async def`, also inside a partial or as a `__call__`. What a call returns decides later."""
+    while isinstance(score, functools.partial):
+        score = score.func
+    if inspect.iscoroutinefunction(score):
+        return True
+    return not inspect.isroutine(score) and inspect.iscoroutinefunction(getattr(type(score), "__call__", None))
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, whatever the type does to hide it."""
+    name = getattr(type(value), "__name__", None)
+    return name if isinstance(name, str) else "object"

@@ -1,0 +1,205 @@
+"""The template: loads the metric once, then only starts workers, signals them and reaps them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from skynet._worker import lifeline, messages
+from skynet._worker.awaiting import import_asyncio
+from skynet._worker.connection import Connection, decode_message
+from skynet._worker.fork_safety import find_hazards, take_snapshot
+from skynet._worker.loading import LoadedMetric, load_metric
+from skynet._worker.messages import Configure
+from skynet._worker.outbox import make_outbox
+from skynet._worker.reaping import kill_children, kill_group, peek_ended, reap
+
+# What an interpreter has at hand to end itself, at exit handlers included, once its work is done.
+EXIT_SECONDS = 1
+
+# Runs a forked worker: its number and the metric. Never returns.
+RunForked = Callable[[int, LoadedMetric], NoReturn]
+
+
+class Template:
+    """Owns the workers: only this process forks, signals and reaps them."""
+
+    def __init__(self, connection: Connection, folder: str, python_dir: str) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._python_dir = python_dir
+        self._metric: LoadedMetric | None = None
+        self._can_start = False
+        # By worker number.
+        self._pids: dict[int, int] = {}
+        self._wake_reader, self._wake_writer = socket.socketpair()
+
+    def run(self, configure: Configure, run_forked: RunForked) -> None:
+        """Serves until the sidecar says `stop` or is gone; then no worker is left and the folder is removed."""
+        lifeline.adopt_orphans()
+        if configure.start_method == "fork":
+            self._load(configure)
+        else:
+            self._can_start = True
+            self._connection.send_message(messages.ready())
+        self._watch_signals()
+        try:
+            self._serve(run_forked)
+        finally:
+            self._leave()
+
+    def _load(self, configure: Configure) -> None:
+        # Only while it loads can a metric keep this process from noticing that the sidecar is gone.
+        life = lifeline.arm(self._folder)
+        before = take_snapshot()
+        metric = load_metric(configure.metric)
+        if metric.report["is_async"]:
+            import_asyncio(metric.folder)
+        hazards = find_hazards(before)
+        life.close()
+        self._metric = metric
+        self._can_start = metric.call is not None
+        sys.stdout.flush()
+        gc.collect()
+        gc.freeze()
+        self._connection.send_message(messages.loaded(metric.report, hazards))
+
+    def _watch_signals(self) -> None:
+        """After loading, as a metric may have changed all of this."""
+        self._metric_sigchld = signal.getsignal(signal.SIGCHLD)
+        self._wake_reader.setblocking(False)
+        self._wake_writer.setblocking(False)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _serve(self, run_forked: RunForked) -> None:
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN)
+        poll.register(self._wake_reader.fileno(), select.POLLIN)
+        while True:
+            while (frame := self._connection.next_frame()) is not None:
+                message = messages.parse(decode_message(frame))
+                if isinstance(message, messages.Stop):
+                    return
+                if isinstance(message, messages.Start):
+                    self._start(message.worker, run_forked)
+                elif isinstance(message, messages.Signal):
+                    self._signal(message)
+                else:
+                    raise messages.ProtocolError("a template is configured once")
+            readable = {descriptor for descriptor, _ in poll.poll()}
+            if self._wake_reader.fileno() in readable:
+                self._drain_wakeups()
+                self._reap_ended()
+            if self._connection.fileno() in readable and not self._connection.fill():
+                return
+
+    def _start(self, number: int, run_forked: RunForked) -> None:
+        if not self._can_start:
+            self._connection.send_message(messages.start_failed(number, "the metric is not loaded"))
+            return
+        try:
+            make_outbox(os.path.join(self._folder, f"w{number}.box"))
+            os.mkfifo(os.path.join(self._folder, f"w{number}.out"), 0o600)
+            pid = self._spawn(number) if self._metric is None else self._fork(number, self._metric, run_forked)
+        except OSError as error:
+            self._connection.send_message(
+                messages.start_failed(number, f"worker {number} cannot be started: {error.strerror}")
+            )
+            return
+        self._pids[number] = pid
+        self._connection.send_message(messages.started(number, pid))
+
+    def _fork(self, number: int, metric: LoadedMetric, run_forked: RunForked) -> int:
+        pid = os.fork()
+        if pid:
+            try:
+                # Both sides do this, so that neither runs before it is done.
+                os.setpgid(pid, pid)
+            except OSError:
+                pass
+            return pid
+        try:
+            signal.set_wakeup_fd(-1)
+            self._connection.close()
+            self._wake_reader.close()
+            self._wake_writer.close()
+            signal.signal(signal.SIGCHLD, self._metric_sigchld)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            lifeline.lead_group()
+            run_forked(number, metric)
+        finally:
+            os._exit(1)
+
+    def _spawn(self, number: int) -> int:
+        boot = os.path.join(os.path.dirname(__file__), "boot.py")
+        with open(boot, encoding="utf-8") as file:
+            arguments = ["-c", file.read(), self._python_dir, self._folder, "worker", str(number)]
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, *arguments],
+            os.environ,
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGCHLD),
+        )
+
+    def _signal(self, message: messages.Signal) -> None:
+        # A worker in the table was not reaped yet, so its id is its own.
+        pid = self._pids.get(message.worker)
+        if pid is None:
+            return
+        try:
+            if message.group:
+                os.killpg(pid, message.signal)
+            else:
+                os.kill(pid, message.signal)
+        except OSError:
+            # It has ended this moment; `ended` follows.
+            pass
+
+    def _drain_wakeups(self) -> None:
+        try:
+            while self._wake_reader.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _reap_ended(self) -> None:
+        for number, pid in list(self._pids.items()):
+            if peek_ended(pid):
+                kill_group(pid)
+                exit_code, signal_number = reap(pid)
+                del self._pids[number]
+                self._connection.send_message(messages.ended(number, pid, exit_code, signal_number))
+
+    def _leave(self) -> None:
+        """Leaves nothing behind: no worker, nothing that one started, no folder."""
+        for pid in self._pids.values():
+            kill_group(pid)
+        for pid in self._pids.values():
+            reap(pid)
+        self._pids.clear()
+        kill_children()
+        _remove_folder(self._folder)
+        # What the metric registered to run at exit may hang; then SIGALRM ends the process.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(EXIT_SECONDS)
+
+
+def _remove_folder(folder: str) -> None:
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except FileNotFoundError:
+        # The sidecar removes it too.
+        pass

@@ -1,0 +1,279 @@
+"""A worker: takes chunks of cases, calls the metric on each, and sends the results."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from mmap import mmap
+from types import FrameType
+
+from skynet._worker.awaiting import Awaiter
+from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCase, check_types
+from skynet._worker.connection import Connection
+from skynet._worker.exceptions import exception_message, traceback_text
+from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame, to_utf8
+from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, RECALL_OFFSET, ROWS_OFFSET
+from skynet._worker.printing import Printer
+from skynet._worker.return_value import ReturnValueError, read_return_value
+from skynet._worker.rows import INVALID_CASE, METRIC_EXCEPTION, METRIC_RETURN_VALUE, ROW_HEAD, ROWS_HEAD, SCORE
+from skynet._worker.seeding import seed_with
+from skynet._worker.signature import Score
+from skynet._worker.usage import UsageMeter
+from skynet.metric_call import current as metric_call
+
+# How long finished rows may stand in the outbox while the next case is scored.
+SEND_INTERVAL_NS = 1_000_000
+
+# From this size of a chunk on, reading the next case may take long enough to be mistaken for the last case's run.
+LARGE_CHUNK_BYTES = 1 << 20
+
+# Why the loop is left: the sidecar asked for it, or this is a process that the metric forked.
+INTERRUPTED = "interrupted"
+FORKED = "forked"
+
+
+
+class Worker:
+    """Scores chunks, one case at a time, on the main thread."""
+
+    def __init__(
+        self, connection: Connection, outbox: mmap, call: Score, folder: str, max_row_bytes: int, printer: Printer
+    ) -> None:
+        self._connection = connection
+        self._outbox = outbox
+        self._call = call
+        self._folder = folder
+        self._max_row_bytes = max_row_bytes
+        self._printer = printer
+        self._awaiter = Awaiter(folder)
+        self._usage = UsageMeter()
+        # Bound here, so that a metric which replaces parts of `json` or `time` changes nothing.
+        self._scan_once = json.JSONDecoder().scan_once
+        self._clock = time.monotonic_ns
+        # Why the loop has to be left; empty while it may go on. A list, as the loop looks at it after each call.
+        self._leaving: list[str] = []
+        self._chunk = 0
+        self._rows = 0
+        self._metric_ns = 0
+        self._sent_at = 0
+        printer.attach(connection.send_message, self.where_in_hand)
+
+    def run(self, before_first_chunk: Callable[[], None]) -> None:
+        """Scores until the sidecar closes the connection or asks to leave. Raises `OSError`, `ProtocolError`."""
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        os.register_at_fork(after_in_child=self._on_fork)
+        try:
+            frame = self._next_chunk()
+            before_first_chunk()
+            while frame is not None and not self._leaving:
+                self.score_chunk(frame)
+                frame = self._next_chunk()
+        except KeyboardInterrupt:
+            if not self._leaving:
+                raise
+        self._printer.flush()
+
+    def _next_chunk(self) -> memoryview | None:
+        while True:
+            try:
+                frame = self._connection.receive()
+            except (ProtocolError, OSError):
+                raise
+            except Exception as error:
+                # The handler of an alarm that the metric left behind; no case is to blame any more.
+                self._printer.write("stderr", traceback_text(error, 0).decode())
+                continue
+            if frame is None:
+                return None
+            kind, payload = frame
+            if kind != CHUNK:
+                raise ProtocolError(f"a worker takes chunks only, and got a frame of kind {kind}")
+            return payload
+
+    def where_in_hand(self) -> tuple[int, int | None]:
+        """The chunk, and the position of the case in hand."""
+        position, _, _, chunk = OUTBOX_HEAD.unpack_from(self._outbox)
+        return chunk, None if position == NO_CASE else position
+
+    def score_chunk(self, payload: memoryview) -> None:
+        """Scores each case of a chunk and sends its rows, the last ones marked as the end.
+
+        The loop is written out flat: whatever it costs is paid for every case.
+        """
+        chunk = Chunk(payload)
+        number, count, seeds = chunk.number, chunk.count, chunk.seeds
+        text = chunk.text() or ""
+        by_value = not text
+        is_large = len(payload) > LARGE_CHUNK_BYTES
+        scan, call, clock, settle = self._scan_once, self._call, self._clock, self._awaiter.settle
+        outbox, leaving, unfinished = self._outbox, self._leaving, self._printer.unfinished
+        pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack_into, ROW_HEAD.pack_into, ROW_HEAD.size
+        max_row_bytes = min(self._max_row_bytes, OUTBOX_BYTES)
+        self._chunk, self._rows, self._metric_ns = number, 0, 0
+        self._usage.start()
+        self._sent_at = clock()
+        metric_call.begin()
+        cursor = 0
+        edge = ROWS_OFFSET
+        recall_mark = number & 0xFF
+        outbox[RECALL_OFFSET] = 0
+        for position in range(count):
+            if outbox[RECALL_OFFSET] == recall_mark:
+                break
+            began = ended = 0
+            try:
+                if not by_value:
+                    try:
+                        case_input, cursor = scan(text, cursor)
+                        is_whole = text[cursor] == SEPARATOR
+                        output, cursor = scan(text, cursor + 1)
+                        is_whole = is_whole and text[cursor] == SEPARATOR
+                        cursor += 1
+                        if text[cursor] == SEPARATOR:
+                            expected = None
+                        else:
+                            expected, cursor = scan(text, cursor)
+                            is_whole = is_whole and text[cursor] == SEPARATOR
+                        cursor += 1
+                        by_value = not is_whole
+                    except (ValueError, StopIteration, RecursionError, IndexError):
+                        by_value = True
+                if by_value:
+                    case_input, output, expected = chunk.read_case(position)
+                if type(case_input) is not dict or (expected is not None and type(expected) is not dict):
+                    check_types(case_input, expected)
+                if seeds:
+                    seed_with(seeds[position])
+                began = clock()
+                pack_head(outbox, 0, position, edge - ROWS_OFFSET, began, number)
+                returned = call(case_input, output, expected)
+                if type(returned) is not tuple:
+                    returned = settle(returned)
+                ended = clock()
+                if leaving:
+                    return self._leave(None)
+                if (
+                    type(returned) is tuple
+                    and len(returned) == 2
+                    and type(value := returned[0]) is float
+                    and value - value == 0.0
+                    and type(side_info := returned[1]) is dict
+                    and len(side_info) == 1
+                    and type(feedback := side_info.get("feedback")) is str
+                ):
+                    try:
+                        first = feedback.encode()
+                    except UnicodeEncodeError:
+                        first = to_utf8(feedback)
+                    size = row_bytes + len(first)
+                    end = edge + size
+                    if size <= max_row_bytes and end <= OUTBOX_BYTES:
+                        metric_ns = ended - began
+                        pack_row(outbox, edge, position, SCORE, value, metric_ns * 1e-6, len(first), 0, 0)
+                        outbox[edge + row_bytes : end] = first
+                        edge = end
+                        self._rows += 1
+                        self._metric_ns += metric_ns
+                    else:
+                        edge = self._add_row(edge, position, SCORE, value, ended - began, (first, b"", b""))
+                else:
+                    value, texts = read_return_value(returned)
+                    edge = self._add_row(edge, position, SCORE, value, ended - began, texts)
+            except BaseException as error:
+                if leaving:
+                    return self._leave(error)
+                if isinstance(error, (ProtocolError, OSError)) and (ended or not began):
+                    raise
+                ended = ended or clock()
+                metric_ns = ended - began if began else 0
+                edge = self._add_row(edge, position, *self._describe(error, metric_ns))
+            if unfinished:
+                self._printer.flush()
+            if is_large:
+                pack_head(outbox, 0, NO_CASE, edge - ROWS_OFFSET, 0, number)
+            if ended - self._sent_at > SEND_INTERVAL_NS and position + 1 < count:
+                edge = self._send(edge, False)
+        metric_call.end()
+        self._send(edge, True)
+
+    def _describe(self, error: BaseException, metric_ns: int) -> tuple[int, float, int, tuple[bytes, bytes, bytes]]:
+        """The row of a case that has no score: kind, value, time and texts."""
+        if isinstance(error, InvalidCase):
+            return INVALID_CASE, 0.0, metric_ns, (to_utf8(str(error)), b"", b"")
+        if isinstance(error, ReturnValueError):
+            cause = traceback_text(error.__cause__) if error.__cause__ else b""
+            return METRIC_RETURN_VALUE, 0.0, metric_ns, (to_utf8(str(error)), cause, b"")
+        message = to_utf8(exception_message(error, self._folder))
+        return METRIC_EXCEPTION, 0.0, metric_ns, (message, traceback_text(error), b"")
+
+    def _add_row(
+        self, edge: int, position: int, kind: int, value: float, metric_ns: int, texts: tuple[bytes, bytes, bytes]
+    ) -> int:
+        """Puts a row into the outbox, whose rows end at `edge`, or sends it at once where it is too large for that."""
+        first, second, third = texts
+        size = ROW_HEAD.size + len(first) + len(second) + len(third)
+        if size > self._max_row_bytes:
+            kind, value, second, third = METRIC_RETURN_VALUE, 0.0, b"", b""
+            first = (
+                f"the result takes {size} bytes, and at most {self._max_row_bytes} are allowed; "
+                "shorten the feedback and the side info"
+            ).encode()
+            size = ROW_HEAD.size + len(first)
+        if edge + size > OUTBOX_BYTES:
+            edge = self._send(edge, False)
+        head = ROW_HEAD.pack(position, kind, value, metric_ns * 1e-6, len(first), len(second), len(third))
+        row = b"".join((head, first, second, third))
+        self._rows += 1
+        self._metric_ns += metric_ns
+        if ROWS_OFFSET + size > OUTBOX_BYTES:
+            self._send_rows(row, False)
+            return edge
+        self._outbox[edge : edge + size] = row
+        return edge + size
+
+    def _send(self, edge: int, is_finished: bool) -> int:
+        """Sends the outbox's rows and empties it. Returns where its rows end now."""
+        # While the sidecar is slow to take them no case is in hand.
+        OUTBOX_HEAD.pack_into(self._outbox, 0, NO_CASE, edge - ROWS_OFFSET, 0, self._chunk)
+        self._send_rows(self._outbox[ROWS_OFFSET:edge], is_finished)
+        OUTBOX_HEAD.pack_into(self._outbox, 0, NO_CASE, 0, 0, self._chunk)
+        return ROWS_OFFSET
+
+    def _send_rows(self, rows: bytes, is_finished: bool) -> None:
+        cpu_ns, wait_ns = self._usage.read()
+        head = ROWS_HEAD.pack(self._chunk, self._rows, is_finished, self._metric_ns, cpu_ns, wait_ns)
+        self._connection.send(encode_frame(ROWS, head, rows))
+        self._rows = 0
+        self._sent_at = self._clock()
+
+    def _on_interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        """The sidecar's SIGINT: the metric is interrupted once, and no further case is taken."""
+        if not self._leaving:
+            self._leaving.append(INTERRUPTED)
+            raise KeyboardInterrupt
+
+    def _on_fork(self) -> None:
+        """In a process that the metric forked: it neither talks to the sidecar nor goes on with the cases."""
+        self._leaving.insert(0, FORKED)
+        self._connection.close()
+        self._printer.use_descriptors()
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Called in place of whatever comes after a call. Does not return in a process that the metric forked."""
+        if self._leaving[0] != FORKED:
+            return
+        status = 0
+        if isinstance(error, SystemExit):
+            status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        elif error is not None:
+            status = 1
+            self._printer.write("stderr", traceback_text(error).decode())
+        try:
+            self._printer.flush()
+        finally:
+            os._exit(status & 0xFF)
+
+

@@ -1,0 +1,48 @@
+"""What counts as a number where a metric gives one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from numbers import Real
+
+
+class NotANumber(ValueError):
+    """Completes "the score …": what came instead of a finite real number."""
+
+
+def real_number(value: object) -> float:
+    """A real number as a float: `int`, `float`, `bool`, `numbers.Real`, numpy scalars and `Decimal`.
+
+    Raises `NotANumber` for NaN, the infinities, what does not fit a float, strings, `None`, complex numbers and arrays.
+    """
+    if type(value) is float:
+        number = value
+    elif isinstance(value, str) or not _is_real(value):
+        raise NotANumber("is None" if value is None else f"is of type {type(value).__name__}, not a number")
+    else:
+        number = _to_float(value)
+    if not math.isfinite(number):
+        raise NotANumber(f"is {number}, which is not finite")
+    return number
+
+
+def _is_real(value: object) -> bool:
+    if isinstance(value, Real):
+        return True
+    decimal = sys.modules.get("decimal")
+    if decimal is not None and isinstance(value, decimal.Decimal):
+        return True
+    # numpy's bool is no `Real`; its complex, text and date scalars are no numbers either.
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.bool_)
+
+
+def _to_float(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise NotANumber("does not fit a float") from None
+    except ValueError:
+        # A signalling Decimal NaN.
+        raise NotANumber("is not finite") from None
