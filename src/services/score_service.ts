@@ -1,0 +1,46 @@
+import type { Case, JsonBytes } from "../scoring/case.js";
+import type { CaseResult } from "../scoring/result.js";
+import type { Scorer } from "../scoring/scorer.js";
+import type { CallContext } from "./call_context.js";
+
+/** The cases of one request, `index` counting through the whole call. */
+export interface CaseBatch {
+  readonly cases: readonly Case[];
+  /** The artifact to run for those of `cases` that have no output; `undefined`: none. */
+  readonly artifact: JsonBytes | undefined;
+}
+
+/** Scores cases with the metric that is current when a call begins. */
+export class ScoreService {
+  constructor(private readonly scorer: Scorer) {}
+
+  /** Scores a stream. Each array holds what was ready, in the order in which cases ended. */
+  score(requests: AsyncIterable<CaseBatch>, context: CallContext): AsyncIterable<readonly CaseResult[]> {
+    const call = this.scorer.open(context.signal);
+    context.sendFingerprint(call.metric.fingerprint);
+    return call.score(casesOf(requests));
+  }
+
+  /** Scores one batch; results stand in the order of its cases. */
+  async scoreBatch(request: CaseBatch, context: CallContext): Promise<readonly CaseResult[]> {
+    const results: CaseResult[] = [];
+    for await (const ready of this.score(only(request), context)) results.push(...ready);
+    return results.sort((a, b) => a.index - b.index);
+  }
+}
+
+async function* casesOf(requests: AsyncIterable<CaseBatch>): AsyncGenerator<readonly Case[], void, undefined> {
+  for await (const { cases, artifact } of requests) yield artifact === undefined ? cases : cases.map(withoutRun);
+}
+
+async function* only(request: CaseBatch): AsyncGenerator<CaseBatch, void, undefined> {
+  yield await Promise.resolve(request);
+}
+
+/** The sidecar cannot run artifacts yet: a case that needs it is its own fault, and the batch's other cases are scored. */
+function withoutRun(item: Case): Case {
+  return item.output === undefined && item.fault === undefined ? { ...item, fault: RUN_NOT_AVAILABLE } : item;
+}
+
+export const RUN_NOT_AVAILABLE =
+  "the case has no output, and running artifacts is not available yet; run the artifact and give its `output`";
