@@ -62,7 +62,7 @@ export class Scheduler implements WorkerListener, CallHost {
 
   /** Whether a worker could take a case, or would after the one it has. */
   get isReady(): boolean {
-    return this.#idle.size + this.#busy.size > 0;
+    return [...this.#idle, ...this.#busy.keys()].some(({ state }) => state === "idle" || state === "busy");
   }
 
   open(metric: MetricDescription, signal: AbortSignal): Call {
@@ -141,6 +141,8 @@ export class Scheduler implements WorkerListener, CallHost {
     const target = this.#target();
     for (const worker of this.#idle) {
       if (this.#busy.size >= target) break;
+      // One that is dying is told of when all that it did is known.
+      if (worker.state !== "idle") continue;
       const call = this.#nextCall();
       if (call === undefined) break;
       this.#idle.delete(worker);
