@@ -15,6 +15,7 @@ from skynet._worker import lifeline, messages
 from skynet._worker.awaiting import import_asyncio
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.fork_safety import find_hazards, take_snapshot
+from skynet._worker.frames import ProtocolError
 from skynet._worker.loading import LoadedMetric, load_metric
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import make_outbox
@@ -47,8 +48,9 @@ class Template:
             self._load(configure)
         else:
             self._can_start = True
-            self._connection.send_message(messages.ready())
         self._watch_signals()
+        if self._can_start:
+            self._connection.send_message(messages.ready())
         try:
             self._serve(run_forked)
         finally:
@@ -94,7 +96,7 @@ class Template:
                 elif isinstance(message, messages.Signal):
                     self._signal(message)
                 else:
-                    raise messages.ProtocolError("a template is configured once")
+                    raise ProtocolError("a template is configured once")
             readable = {descriptor for descriptor, _ in poll.poll()}
             if self._wake_reader.fileno() in readable:
                 self._drain_wakeups()
