@@ -9,7 +9,7 @@ NO_OBSERVATION = "no observation belongs to this case"
 
 @dataclass(frozen=True)
 class Observation:
-    """What the sidecar measured of the run that produced an output. `None` is not measured, with the reason beside it."""
+    """What the sidecar measured of the run that produced an output. `None`: not measured, for the reason beside it."""
 
     run_ms: float | None = None
     run_not_measured_reason: str = NO_OBSERVATION

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 import sys
 from numbers import Real
+from typing import SupportsFloat, cast
 
 
-class NotANumber(ValueError):
+class NotANumberError(ValueError):
     """Completes "the score …": what came instead of a finite real number."""
 
 
 def real_number(value: object) -> float:
     """A real number as a float: `int`, `float`, `bool`, `numbers.Real`, numpy scalars and `Decimal`.
 
-    Raises `NotANumber` for NaN, the infinities, what does not fit a float, strings, `None`, complex numbers and arrays.
+    Raises `NotANumberError` for NaN, the infinities, what does not fit a float, strings, `None`, complex numbers and
+    arrays.
     """
     if type(value) is float:
         number = value
     elif isinstance(value, str) or not _is_real(value):
-        raise NotANumber("is None" if value is None else f"is of type {type(value).__name__}, not a number")
+        raise NotANumberError("is None" if value is None else f"is of type {type(value).__name__}, not a number")
     else:
         number = _to_float(value)
     if not math.isfinite(number):
-        raise NotANumber(f"is {number}, which is not finite")
+        raise NotANumberError(f"is {number}, which is not finite")
     return number
 
 
@@ -40,9 +42,9 @@ def _is_real(value: object) -> bool:
 
 def _to_float(value: object) -> float:
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(cast(SupportsFloat, value))
     except OverflowError:
-        raise NotANumber("does not fit a float") from None
+        raise NotANumberError("does not fit a float") from None
     except ValueError:
         # A signalling Decimal NaN.
-        raise NotANumber("is not finite") from None
+        raise NotANumberError("is not finite") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skynet.real_number import NotANumber, real_number
+from skynet.real_number import NotANumberError, real_number
 
 PARTS = ("accuracy", "speed", "cost")
 EXAMPLE = (
@@ -84,7 +84,7 @@ def _positive(where: str, value: object) -> float:
 def _number(where: str, value: object) -> float:
     try:
         return real_number(value)
-    except NotANumber as error:
+    except NotANumberError as error:
         raise ValueError(f"{where} {error}; give a finite number") from None
 
 

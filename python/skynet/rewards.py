@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skynet.metric_call import Observation, current
-from skynet.real_number import NotANumber, real_number
+from skynet.real_number import NotANumberError, real_number
 from skynet.reward_spec import PARTS, RewardSpec, parse_reward_spec
 
 # A cosine may be 1.0000000000000002.
@@ -38,9 +38,7 @@ def reward(
         "cost", "cost", measured.cost_usd, measured.cost_not_measured_reason, checked.cost_reference
     )
     parts = {"accuracy": _accuracy_part(checked, accuracy), "speed": speed, "cost": cost}
-    value = (
-        checked.accuracy_weight * parts["accuracy"] + checked.speed_weight * speed + checked.cost_weight * cost
-    )
+    value = checked.accuracy_weight * parts["accuracy"] + checked.speed_weight * speed + checked.cost_weight * cost
     # A part without weight changes nothing, so nobody needs to hear of it.
     notes = [
         note
@@ -53,7 +51,7 @@ def reward(
 def _accuracy_part(spec: RewardSpec, accuracy: object) -> float:
     try:
         value = real_number(accuracy)
-    except NotANumber as error:
+    except NotANumberError as error:
         raise ValueError(f"accuracy {error}; give a finite number") from None
     if spec.accuracy_reference is not None:
         if value < 0:
@@ -64,9 +62,7 @@ def _accuracy_part(spec: RewardSpec, accuracy: object) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _measured_part(
-    part: str, what: str, measured: float | None, reason: str, reference: float
-) -> tuple[float, str]:
+def _measured_part(part: str, what: str, measured: float | None, reason: str, reference: float) -> tuple[float, str]:
     if measured is None:
         return 0.0, f"The {what} was not measured ({reason}), so {part} scores 0."
     return (1.0 if measured <= reference else reference / measured), ""

@@ -13,6 +13,6 @@ if sys.path and sys.path[0] == "":
     del sys.path[0]
 sys.path.insert(0, sys.argv[1])
 
-from skynet._worker.main import main  # noqa: E402
+from skynet._worker.main import main
 
 main()

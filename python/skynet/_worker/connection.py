@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import _signal
 import json
 import os
 import select
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Mapping
 
 from skynet._worker.frames import MESSAGE, FrameBuffer, ProtocolError, encode_message
 
-# Handlers of these may raise anywhere; while they are held back a frame is never cut short. `_signal` itself, as
-# `signal` would turn each number into an enum member on every call.
+# `signal` itself turns each number of a mask into an enum member, on every call.
+c_signal = sys.modules["_signal"]
+
+# Handlers of these may raise anywhere; while they are held back a frame is never cut short.
 HELD_BACK = frozenset(
     int(number)
     for number in (
@@ -56,13 +58,13 @@ class Connection:
         """Sends a whole frame, and blocks until the system took it. Does nothing once closed. Raises `OSError`."""
         if not self.is_open:
             return
-        mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        mask = c_signal.pthread_sigmask(c_signal.SIG_BLOCK, ())
         try:
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, HELD_BACK)
+            c_signal.pthread_sigmask(c_signal.SIG_BLOCK, HELD_BACK)
             with self._lock:
                 self._socket.sendall(frame)
         finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+            c_signal.pthread_sigmask(c_signal.SIG_SETMASK, mask)
 
     def send_message(self, message: Mapping[str, object]) -> None:
         self.send(encode_message(message))
@@ -83,16 +85,16 @@ class Connection:
 
     def fill(self) -> bool:
         """Reads once. False where the other side closed; `ProtocolError` where it did so within a frame."""
-        mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        mask = c_signal.pthread_sigmask(c_signal.SIG_BLOCK, ())
         try:
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, HELD_BACK)
+            c_signal.pthread_sigmask(c_signal.SIG_BLOCK, HELD_BACK)
             try:
                 count = self._socket.recv_into(self._buffer.space())
             except ConnectionResetError:
                 return False
             self._buffer.filled(count)
         finally:
-            _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+            c_signal.pthread_sigmask(c_signal.SIG_SETMASK, mask)
         if count == 0 and not self._buffer.is_empty():
             raise ProtocolError("the connection ended in the middle of a frame")
         return count > 0

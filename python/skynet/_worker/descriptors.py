@@ -8,9 +8,9 @@ import os
 class LoggedDescriptors:
     """Turns descriptors 1 and 2 into the FIFO at `path`, which is made where there is none.
 
-    A FIFO, as Node's own pipes are sockets, on which `open("/dev/stderr")` fails. Until `let_go` this process also holds
-    the reading end, so that opening does not wait for the sidecar and writing does not fail before it has opened its
-    own.
+    A FIFO, as Node's own pipes are sockets, on which `open("/dev/stderr")` fails. Until `let_go` this process also
+    holds the reading end, so that opening does not wait for the sidecar and writing does not fail before it has opened
+    its own.
     """
 
     def __init__(self, path: str) -> None:

@@ -64,7 +64,7 @@ def _prctl(option: int, argument: int) -> bool:
     except ImportError:
         # An interpreter without libffi: the first line has to do.
         return False
-    return ctypes.CDLL(None).prctl(option, argument, 0, 0, 0) == 0
+    return bool(ctypes.CDLL(None).prctl(option, argument, 0, 0, 0) == 0)
 
 
 def _watch(life: socket.socket, group: int) -> None:

@@ -12,6 +12,7 @@ from skynet._worker import lifeline, messages
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.descriptors import LoggedDescriptors
 from skynet._worker.exceptions import traceback_text
+from skynet._worker.frames import ProtocolError
 from skynet._worker.loading import LoadedMetric, load_metric
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import open_outbox
@@ -141,7 +142,7 @@ def receive_configure(connection: Connection) -> Configure | None:
         return None
     message = messages.parse(decode_message(frame))
     if not isinstance(message, Configure):
-        raise messages.ProtocolError("the first message has to be configure")
+        raise ProtocolError("the first message has to be configure")
     for name, value in message.environment.items():
         os.environ.setdefault(name, value)
     return message

@@ -1,4 +1,4 @@
-"""The outbox: a mapped file in which the sidecar finds a dead worker's finished rows and the case that it had in hand."""
+"""The outbox: a mapped file that tells a dead worker's finished rows and the case that it had in hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ OUTBOX_BYTES = 1 << 16
 ROWS_OFFSET = 64
 NO_CASE = 0xFFFFFFFF
 
-# The one byte that the sidecar writes: the low byte of a chunk's number asks to finish that chunk after the case in hand.
+# The one byte that the sidecar writes: the low byte of a chunk's number asks to finish that chunk after the case in
+# hand.
 RECALL_OFFSET = 20
 
 # Position of the case in hand, bytes of finished rows, when the case began, chunk.

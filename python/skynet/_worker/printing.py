@@ -11,8 +11,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from skynet._worker import messages
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from _typeshed import ReadableBuffer
 
 # At most 64 KiB of UTF-8 a message, whatever the characters are.
 PIECE_CHARACTERS = 16384
@@ -45,8 +51,8 @@ class Printer:
 
     def install(self) -> None:
         """Takes the place of the interpreter's own streams."""
-        sys.stdout = sys.__stdout__ = PrintedText(self, "stdout", 1)  # type: ignore[misc]
-        sys.stderr = sys.__stderr__ = PrintedText(self, "stderr", 2)  # type: ignore[misc]
+        stdout, stderr = PrintedText(self, "stdout", 1), PrintedText(self, "stderr", 2)
+        vars(sys).update(stdout=stdout, __stdout__=stdout, stderr=stderr, __stderr__=stderr)
 
     def write(self, stream: str, text: str) -> None:
         """Takes text; sends the lines that it completes, and what is too long to be kept."""
@@ -130,8 +136,8 @@ class PrintedText(io.TextIOBase):
         """Only flushes: other cases go on printing."""
         self.flush()
 
-    def detach(self) -> PrintedBytes:  # type: ignore[override]
-        return self.buffer
+    def detach(self) -> BinaryIO:
+        return cast("BinaryIO", self.buffer)
 
     def reconfigure(self, **_settings: object) -> None:
         """Accepted as `io.TextIOWrapper` would; the text is sent as it is, so there is nothing to set."""
@@ -145,7 +151,7 @@ class PrintedBytes(io.BufferedIOBase):
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.raw = self
 
-    def write(self, data: bytes) -> int:  # type: ignore[override]
+    def write(self, data: ReadableBuffer) -> int:
         encoded = bytes(data)
         self._text.write(self._decoder.decode(encoded))
         return len(encoded)

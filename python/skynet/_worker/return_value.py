@@ -10,7 +10,7 @@ from numbers import Integral
 from skynet._worker.exceptions import exception_text
 from skynet._worker.frames import to_utf8
 from skynet._worker.signature import type_name
-from skynet.real_number import NotANumber, real_number
+from skynet.real_number import NotANumberError, real_number
 
 EXAMPLE = 'such as: return 0.5, {"feedback": "Close. Missing the date."}'
 FEEDBACK_EXAMPLE = 'such as {"feedback": "Close. Missing the date."}'
@@ -43,11 +43,11 @@ def _read(returned: object) -> tuple[float, tuple[bytes, bytes, bytes]]:
     score, side_info = _pair(returned)
     try:
         value = real_number(score)
-    except NotANumber as error:
+    except NotANumberError as error:
         raise ReturnValueError(f"the score {error}; return a finite number, {EXAMPLE}") from None
     if not isinstance(side_info, Mapping):
         raise ReturnValueError(
-            f"the side info is {a_type(side_info)}; return a dict with a \"feedback\" string, {FEEDBACK_EXAMPLE}"
+            f'the side info is {a_type(side_info)}; return a dict with a "feedback" string, {FEEDBACK_EXAMPLE}'
         )
     others = dict(side_info.items())
     feedback = others.pop("feedback", None)
@@ -89,8 +89,8 @@ def _named_scores(scores: object) -> bytes:
             raise ReturnValueError(f'a name in "scores" is {a_type(name)}, {_shown([name])}; {advice}')
         try:
             pairs.append((str.__str__(name), real_number(score)))
-        except NotANumber as error:
-            raise ReturnValueError(f'the named score {_shown([name])} {error}; {advice}') from None
+        except NotANumberError as error:
+            raise ReturnValueError(f"the named score {_shown([name])} {error}; {advice}") from None
     return to_utf8(json_encode(pairs)) if pairs else b""
 
 

@@ -84,13 +84,13 @@ def with_two(score: Callable[..., object]) -> Score:
     return lambda case_input, output, _expected: score(case_input, output)
 
 
-def is_async(score: object) -> bool:
-    """Whether `score` is an `async def`, also inside a partial or as a `__call__`. What a call returns decides later."""
+def is_async(score: Callable[..., object]) -> bool:
+    """Whether `score` is an `async def`, also within a partial or as a `__call__`. What a call returns decides."""
     while isinstance(score, functools.partial):
         score = score.func
     if inspect.iscoroutinefunction(score):
         return True
-    return not inspect.isroutine(score) and inspect.iscoroutinefunction(getattr(type(score), "__call__", None))
+    return not inspect.isroutine(score) and inspect.iscoroutinefunction(type(score).__call__)
 
 
 def type_name(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -11,7 +10,7 @@ from mmap import mmap
 from types import FrameType
 
 from skynet._worker.awaiting import Awaiter
-from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCase, check_types
+from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCaseError, check_types, scan_once
 from skynet._worker.connection import Connection
 from skynet._worker.exceptions import exception_message, traceback_text
 from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame, to_utf8
@@ -35,7 +34,6 @@ INTERRUPTED = "interrupted"
 FORKED = "forked"
 
 
-
 class Worker:
     """Scores chunks, one case at a time, on the main thread."""
 
@@ -50,8 +48,7 @@ class Worker:
         self._printer = printer
         self._awaiter = Awaiter(folder)
         self._usage = UsageMeter()
-        # Bound here, so that a metric which replaces parts of `json` or `time` changes nothing.
-        self._scan_once = json.JSONDecoder().scan_once
+        # Bound here, so that a metric which replaces the clock in `time` changes nothing.
         self._clock = time.monotonic_ns
         # Why the loop has to be left; empty while it may go on. A list, as the loop looks at it after each call.
         self._leaving: list[str] = []
@@ -108,7 +105,7 @@ class Worker:
         text = chunk.text() or ""
         by_value = not text
         is_large = len(payload) > LARGE_CHUNK_BYTES
-        scan, call, clock, settle = self._scan_once, self._call, self._clock, self._awaiter.settle
+        scan, call, clock, settle = scan_once, self._call, self._clock, self._awaiter.settle
         outbox, leaving, unfinished = self._outbox, self._leaving, self._printer.unfinished
         pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack_into, ROW_HEAD.pack_into, ROW_HEAD.size
         max_row_bytes = min(self._max_row_bytes, OUTBOX_BYTES)
@@ -119,7 +116,6 @@ class Worker:
         cursor = 0
         edge = ROWS_OFFSET
         recall_mark = number & 0xFF
-        outbox[RECALL_OFFSET] = 0
         for position in range(count):
             if outbox[RECALL_OFFSET] == recall_mark:
                 break
@@ -154,7 +150,8 @@ class Worker:
                     returned = settle(returned)
                 ended = clock()
                 if leaving:
-                    return self._leave(None)
+                    self._leave(None)
+                    return
                 if (
                     type(returned) is tuple
                     and len(returned) == 2
@@ -184,8 +181,9 @@ class Worker:
                     edge = self._add_row(edge, position, SCORE, value, ended - began, texts)
             except BaseException as error:
                 if leaving:
-                    return self._leave(error)
-                if isinstance(error, (ProtocolError, OSError)) and (ended or not began):
+                    self._leave(error)
+                    return
+                if isinstance(error, ProtocolError):
                     raise
                 ended = ended or clock()
                 metric_ns = ended - began if began else 0
@@ -197,11 +195,13 @@ class Worker:
             if ended - self._sent_at > SEND_INTERVAL_NS and position + 1 < count:
                 edge = self._send(edge, False)
         metric_call.end()
+        # A chunk whose number ends in the same byte comes again.
+        outbox[RECALL_OFFSET] = 0
         self._send(edge, True)
 
     def _describe(self, error: BaseException, metric_ns: int) -> tuple[int, float, int, tuple[bytes, bytes, bytes]]:
         """The row of a case that has no score: kind, value, time and texts."""
-        if isinstance(error, InvalidCase):
+        if isinstance(error, InvalidCaseError):
             return INVALID_CASE, 0.0, metric_ns, (to_utf8(str(error)), b"", b"")
         if isinstance(error, ReturnValueError):
             cause = traceback_text(error.__cause__) if error.__cause__ else b""
@@ -275,5 +275,3 @@ class Worker:
             self._printer.flush()
         finally:
             os._exit(status & 0xFF)
-
-
