@@ -51,6 +51,7 @@ class WorkerPool implements Pool {
   #retry: NodeJS.Timeout | undefined;
   #metric: LoadedMetric | undefined;
   #describe: (metric: LoadedMetric) => void = () => undefined;
+  #isClosing = false;
   #closing: Promise<void> | undefined;
   #emptied: () => void = () => undefined;
 
@@ -86,6 +87,7 @@ class WorkerPool implements Pool {
   }
 
   close(): Promise<void> {
+    this.#isClosing = true;
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -103,7 +105,7 @@ class WorkerPool implements Pool {
 
   /** Starts what is missing, now or when the back-off allows. */
   #fill(): void {
-    if (this.#closing !== undefined || this.#metric?.problems.length) return;
+    if (this.#isClosing || this.#metric?.problems.length) return;
     if (this.#keeper.template !== undefined && this.#missing() <= 0) return;
     const waitMs = this.#backoff.waitMs();
     clearTimeout(this.#retry);
@@ -163,7 +165,7 @@ class WorkerPool implements Pool {
     if (spare.state !== "idle") return;
     // Not inside a call of the owner's.
     queueMicrotask(() => {
-      if (spare.state === "idle" && this.#closing === undefined) this.listener.idle(spare);
+      if (spare.state === "idle" && !this.#isClosing) this.listener.idle(spare);
     });
   }
 
@@ -203,7 +205,7 @@ class WorkerPool implements Pool {
         link.outbox.close();
       },
       printed: ({ stream, text }) => {
-        this.options.printed({ worker: 0, stream, text, chunk: undefined, position: undefined });
+        this.options.printed({ worker: 0, stream, text: withoutEnd(text), chunk: undefined, position: undefined });
       },
       output: (worker, text) => {
         const chunk = this.#entries.get(worker)?.worker.chunk;
@@ -235,7 +237,7 @@ class WorkerPool implements Pool {
   }
 
   #lost(reason: string, wasReady: boolean): void {
-    if (this.#closing !== undefined) return;
+    if (this.#isClosing) return;
     if (this.#metric === undefined) this.#described(unloadedMetric(this.#metricPath, reason, this.#keeper.facts));
     if (this.#metric?.problems.length) return;
     this.#backoff.failed(this.#templateStamp);
@@ -264,7 +266,7 @@ class WorkerPool implements Pool {
     },
     printed: (worker, { stream, text, chunk, case: position }) => {
       const place = { chunk: chunk === null || chunk === 0 ? undefined : chunk, position: position ?? undefined };
-      this.options.printed({ worker: worker.number, stream, text, ...place });
+      this.options.printed({ worker: worker.number, stream, text: withoutEnd(text), ...place });
     },
     ending: (worker, end) => {
       this.#ending(worker, end);
@@ -288,7 +290,9 @@ class WorkerPool implements Pool {
 
   #ending(worker: WorkerProcess, end: WorkerEnd): void {
     const entry = this.#entries.get(worker.number);
-    if (end.kind === "died" && entry !== undefined) this.#backoff.failed(entry.stamp);
+    if (end.kind !== "told" && entry !== undefined) this.#backoff.failed(entry.stamp);
+    // The first one to load is not tried twice: what came of it describes the metric.
+    if (this.#metric === undefined) return;
     this.workers.delete(worker);
     if (this.#spare === worker) this.#spare = undefined;
     this.#promote();
@@ -299,18 +303,23 @@ class WorkerPool implements Pool {
     const entry = this.#entries.get(worker.number);
     this.#entries.delete(worker.number);
     if (this.#entries.size === 0) this.#emptied();
-    if (this.#closing !== undefined || entry === undefined || end.kind === "told") return;
-    if (this.#metric === undefined)
-      this.#described(unloadedMetric(this.#metricPath, this.#whyNotLoaded(end.why, death), this.#keeper.facts));
+    if (this.#isClosing || entry === undefined || end.kind === "told") return;
+    if (this.#metric === undefined) {
+      this.#described(unloadedMetric(this.#metricPath, this.#whyNotLoaded(end, death), this.#keeper.facts));
+    }
     if (entry.wasReady) this.listener.died(worker, death);
     else if (!entry.lostTemplate) this.#startFailed(end.why);
   }
 
-  #whyNotLoaded(why: string, death: Death): string {
-    if (death.exitCode !== undefined || death.signal !== undefined) return loadDeath(death);
-    return loadTimeout(this.#metricPath, this.options.loadTimeoutMs) + why;
+  #whyNotLoaded(end: WorkerEnd, death: Death): string {
+    return end.kind === "late" ? loadTimeout(this.#metricPath, this.options.loadTimeoutMs) : loadDeath(death);
   }
 }
 
 /** A worker whose template is gone was killed with it; nobody is left to tell how. */
 const KILLED_WITH_TEMPLATE = { exitCode: undefined, signal: "SIGKILL" } as const;
+
+/** Text without the end of its last line. */
+function withoutEnd(text: string): string {
+  return text.endsWith("\n") ? text.slice(0, -1) : text;
+}

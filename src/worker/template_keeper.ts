@@ -85,6 +85,7 @@ export class TemplateKeeper {
   discard(reason: string): void {
     const template = this.#template;
     if (template === undefined) return;
+    this.#template = undefined;
     this.#stop(template);
     this.#lose(reason);
   }
@@ -139,8 +140,9 @@ export class TemplateKeeper {
       this.log.info({ hazards }, `each worker loads the metric for itself, as forking is not safe: ${reason}`);
       this.#startMethod = "spawn";
       this.#startMethodReason = reason;
-      if (this.#template !== undefined) this.#stop(this.#template);
+      const unsafe = this.#template;
       this.#template = undefined;
+      if (unsafe !== undefined) this.#stop(unsafe);
       this.launch();
     }
   }

@@ -19,7 +19,9 @@ export const OTHER_HALF_MS = 500;
 
 /** Why a worker ends: what it was told, or what became of it. The first reason stays. */
 export type WorkerEnd =
-  { readonly kind: "told"; readonly reason: EndReason } | { readonly kind: "died"; readonly why: string };
+  | { readonly kind: "told"; readonly reason: EndReason }
+  /** `late`: it was not ready in time. */
+  | { readonly kind: "died" | "late"; readonly why: string };
 
 export interface WorkerEvents {
   /** It has loaded the metric itself. */
@@ -67,7 +69,7 @@ export class WorkerProcess implements Worker {
     private readonly host: WorkerHost,
   ) {
     this.#setTimer(host.startTimeoutMs, () => {
-      this.#die(`it was not ready within ${host.startTimeoutMs / 1000} s`);
+      this.#die(`it was not ready within ${host.startTimeoutMs / 1000} s`, "late");
       this.#kill();
     });
   }
@@ -296,9 +298,9 @@ export class WorkerProcess implements Worker {
   }
 
   /** It ends for a reason of its own, unless it is ending already. */
-  #die(why: string): void {
+  #die(why: string, kind: "died" | "late" = "died"): void {
     if (this.#end !== undefined) return;
-    this.#end = { kind: "died", why };
+    this.#end = { kind, why };
     this.#state = "ending";
     this.host.events.ending(this, this.#end);
   }
@@ -316,7 +318,7 @@ export class WorkerProcess implements Worker {
     if (this.#state === "ended") return;
     this.#clearTimer();
     const end = this.#end ?? { kind: "died", why: "its process ended" };
-    const inHand = end.kind === "died" && this.#told.length > 0 ? this.#readOutbox() : undefined;
+    const inHand = end.kind !== "told" && this.#told.length > 0 ? this.#readOutbox() : undefined;
     this.#state = "ended";
     this.#link?.channel.destroy();
     this.#link?.outbox.close();
