@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NO_OBSERVATION = "no observation belongs to this case"
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(NamedTuple):
     """What the sidecar measured of the run that produced an output. `None`: not measured, for the reason beside it."""
 
     run_ms: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from skynet.real_number import NotANumberError, real_number
 
@@ -14,8 +14,7 @@ EXAMPLE = (
 )
 
 
-@dataclass(frozen=True)
-class RewardSpec:
+class RewardSpec(NamedTuple):
     """A checked spec. Weights add up to 1; the speed's reference is in milliseconds, the cost's in US dollars.
 
     Without an accuracy reference accuracy is a score from 0 to 1; with one it is an error, and lower is better.

@@ -6,14 +6,13 @@ import os
 import stat
 import sys
 import threading
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # Every read of these stands on its own.
 STATELESS_FILES = frozenset({"/dev/null", "/dev/urandom", "/dev/random", "/dev/zero", "/dev/full"})
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """Descriptors, by number, and writable shared mappings."""
 
     descriptors: dict[int, tuple[int, int, str]]

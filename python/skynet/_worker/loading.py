@@ -8,8 +8,8 @@ import os
 import re
 import sys
 import time
-from dataclasses import dataclass, field
 from types import ModuleType
+from typing import NamedTuple
 
 from skynet._worker.exceptions import exception_message, is_own_file, remember_source, traceback_text
 from skynet._worker.return_value import to_json
@@ -17,19 +17,18 @@ from skynet._worker.signature import Score, SignatureError, read_signature
 from skynet.reward_spec import parse_reward_spec
 
 
-@dataclass
-class LoadedMetric:
+class LoadedMetric(NamedTuple):
     """A metric as loaded. `call` is `None` where it cannot score; `report` is what the sidecar is told."""
 
     folder: str
-    call: Score | None = None
-    report: dict[str, object] = field(default_factory=dict)
+    call: Score | None
+    report: dict[str, object]
 
 
 def load_metric(path: str) -> LoadedMetric:
     """Loads the file at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
     began = time.monotonic_ns()
-    metric = LoadedMetric(folder=os.path.dirname(path))
+    folder = os.path.dirname(path)
     problems: list[dict[str, str]] = []
     warnings: list[dict[str, str]] = []
     report: dict[str, object] = {
@@ -44,16 +43,14 @@ def load_metric(path: str) -> LoadedMetric:
         "reward_weights": None,
         "load_ms": 0.0,
     }
-    metric.report = report
     module, source = _import_file(path, problems)
-    report["fingerprint"] = _fingerprint(path, source, metric.folder)
+    report["fingerprint"] = _fingerprint(path, source, folder)
+    call = None
     if module is not None:
         call = _read_function(module, report, problems, warnings)
         _read_reward_spec(module, report, problems)
-        if not problems:
-            metric.call = call
     report["load_ms"] = (time.monotonic_ns() - began) / 1e6
-    return metric
+    return LoadedMetric(folder, None if problems else call, report)
 
 
 def module_name(path: str) -> str:

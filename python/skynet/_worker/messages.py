@@ -6,13 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from skynet._worker.frames import ProtocolError
 
 
-@dataclass(frozen=True)
-class Configure:
+class Configure(NamedTuple):
     """What a process is to do. `metric` is an absolute path, `environment` is set where not already set."""
 
     metric: str
@@ -21,20 +20,17 @@ class Configure:
     environment: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     worker: int
 
 
-@dataclass(frozen=True)
-class Signal:
+class Signal(NamedTuple):
     worker: int
     signal: int
     group: bool
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(NamedTuple):
     pass
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from numbers import Integral
 
 from skynet._worker.exceptions import exception_text
@@ -45,11 +46,11 @@ def _read(returned: object) -> tuple[float, tuple[bytes, bytes, bytes]]:
         value = real_number(score)
     except NotANumberError as error:
         raise ReturnValueError(f"the score {error}; return a finite number, {EXAMPLE}") from None
-    if not isinstance(side_info, Mapping):
+    if not isinstance(side_info, (dict, Mapping)):
         raise ReturnValueError(
             f'the side info is {a_type(side_info)}; return a dict with a "feedback" string, {FEEDBACK_EXAMPLE}'
         )
-    others = dict(side_info.items())
+    others = side_info.copy() if type(side_info) is dict else dict(side_info.items())
     feedback = others.pop("feedback", None)
     if not isinstance(feedback, str):
         raise ReturnValueError(_no_feedback(side_info))
@@ -81,17 +82,24 @@ def _no_feedback(side_info: Mapping[object, object]) -> str:
 
 def _named_scores(scores: object) -> bytes:
     advice = 'map names to finite numbers, such as {"format": 1.0}'
-    if not isinstance(scores, Mapping):
+    if not isinstance(scores, (dict, Mapping)):
         raise ReturnValueError(f'"scores" in the side info is {a_type(scores)}; {advice}')
-    pairs: list[tuple[str, float]] = []
+    pairs: list[str] = []
     for name, score in scores.items():
         if not isinstance(name, str):
             raise ReturnValueError(f'a name in "scores" is {a_type(name)}, {_shown([name])}; {advice}')
         try:
-            pairs.append((str.__str__(name), real_number(score)))
+            number = score if type(score) is float and score - score == 0.0 else real_number(score)
+            pairs.append(f"[{_encoded_name(str.__str__(name))},{number!r}]")
         except NotANumberError as error:
             raise ReturnValueError(f"the named score {_shown([name])} {error}; {advice}") from None
-    return to_utf8(json_encode(pairs)) if pairs else b""
+    return to_utf8(f"[{','.join(pairs)}]") if pairs else b""
+
+
+@lru_cache(maxsize=1024)
+def _encoded_name(name: str) -> str:
+    """A metric has few names for its scores, and uses them in every case."""
+    return json_encode(name)
 
 
 def to_json(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Score = Callable[[object, object, object], object]
 
@@ -16,8 +16,7 @@ class SignatureError(Exception):
     """The function cannot be called as the contract says; the text names the signature found."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """`call` takes input, output and expected, and passes on what the function wants of them."""
 
     call: Score
