@@ -59,23 +59,24 @@ const INTERNAL_MESSAGE = "the sidecar failed on this call through a fault of its
  * end with a mark. HTTP/2 peers refuse headers beyond a few KiB, and the error would be lost with them.
  */
 export function statusText(message: string): string {
-  // Cut before anything else: a message may be megabytes long, and no character encodes to less than one byte.
+  // A message may be megabytes long, and no character encodes to less than one byte.
   const start = Array.from(message.slice(0, MAX_STATUS_BYTES)).map(carriable);
-  let length = 0;
-  let kept = 0;
-  for (const character of start) {
-    length += encodeURI(character).length;
-    if (length > MAX_STATUS_BYTES - CUT_MARK_BYTES) break;
-    kept += 1;
+  if (message.length <= MAX_STATUS_BYTES) {
+    const whole = start.join("");
+    if (encodeURI(whole).length <= MAX_STATUS_BYTES) return whole;
   }
-  const whole = kept === start.length && message.length <= MAX_STATUS_BYTES;
-  const text = start.slice(0, kept).join("");
-  return whole ? text : `${text}${CUT_MARK}`;
+  let text = "";
+  let bytes = encodeURI(CUT_MARK).length;
+  for (const character of start) {
+    bytes += encodeURI(character).length;
+    if (bytes > MAX_STATUS_BYTES) break;
+    text += character;
+  }
+  return `${text}${CUT_MARK}`;
 }
 
 export const MAX_STATUS_BYTES = 1024;
 const CUT_MARK = " ... [cut]";
-const CUT_MARK_BYTES = encodeURI(CUT_MARK).length;
 
 /** Control characters would break the line, lone surrogates the encoder. */
 function carriable(character: string): string {
