@@ -15,18 +15,20 @@ TRACEBACK_BYTES = 65536
 # Of a traceback that is too long, what is nearest to the fault matters most.
 TRACEBACK_HEAD_BYTES = 16384
 
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-def exception_message(error: BaseException, folder: str, skipped_frames: int = 1) -> str:
+
+def exception_message(error: BaseException, folder: str) -> str:
     """One exception for an engine: `KeyError: 'label' (metric.py, line 12)`.
 
     Type and message, the file's name and the line of the innermost frame within `folder`, else of the innermost one;
-    never a path or a line of source. The first `skipped_frames` frames are the worker's own.
+    never a path or a line of source.
     """
     name = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return _with_place(name, str(error.msg), os.path.basename(error.filename), error.lineno or 0)
     text = exception_text(error)
-    place = _innermost(skip(error.__traceback__, skipped_frames), folder)
+    place = _innermost(metric_part(error.__traceback__), folder)
     if place is None:
         return cut(f"{name}: {text}" if text else name, MESSAGE_BYTES)
     return _with_place(name, text, *place)
@@ -40,10 +42,10 @@ def exception_text(error: BaseException) -> str:
         return f"<str() of it raised {type(second).__name__}>"
 
 
-def traceback_text(error: BaseException, skipped_frames: int = 1) -> bytes:
+def traceback_text(error: BaseException) -> bytes:
     """The whole traceback, UTF-8, its middle cut out where it takes more than 64 KiB."""
     try:
-        lines = traceback.format_exception(type(error), error, skip(error.__traceback__, skipped_frames))
+        lines = traceback.format_exception(type(error), error, metric_part(error.__traceback__))
         encoded = to_utf8("".join(lines))
     except BaseException as second:
         encoded = f"{type(error).__name__} (its traceback cannot be shown: {type(second).__name__})\n".encode()
@@ -64,12 +66,14 @@ def cut(text: str, limit: int) -> str:
     return encoded[: limit - len(mark.encode())].decode(errors="ignore") + mark
 
 
-def skip(trace: TracebackType | None, frames: int) -> TracebackType | None:
-    """A traceback without its outermost frames."""
-    for _ in range(frames):
-        if trace is not None:
-            trace = trace.tb_next
-    return trace
+def metric_part(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from where the worker's own frames, and those of an event loop among them, end."""
+    begin = trace
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
+            begin = trace.tb_next
+        trace = trace.tb_next
+    return begin
 
 
 def remember_source(path: str, source: bytes) -> None:

@@ -28,6 +28,7 @@ class LoadedMetric(NamedTuple):
 def load_metric(path: str) -> LoadedMetric:
     """Loads the file at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
     began = time.monotonic_ns()
+    pid = os.getpid()
     folder = os.path.dirname(path)
     problems: list[dict[str, str]] = []
     warnings: list[dict[str, str]] = []
@@ -49,6 +50,9 @@ def load_metric(path: str) -> LoadedMetric:
     if module is not None:
         call = _read_function(module, report, problems, warnings)
         _read_reward_spec(module, report, problems)
+    if os.getpid() != pid:
+        # Loading forked, and the child came out of the file's end too.
+        os._exit(0)
     report["load_ms"] = (time.monotonic_ns() - began) / 1e6
     return LoadedMetric(folder, None if problems else call, report)
 

@@ -52,7 +52,7 @@ def run_template(python_dir: str, folder: str) -> None:
     def run_forked(number: int, metric: LoadedMetric) -> NoReturn:
         run_forked_worker(folder, number, metric, configure, printer, template_pid)
 
-    Template(connection, folder, python_dir).run(configure, run_forked)
+    Template(connection, folder, python_dir, printer).run(configure, run_forked)
 
 
 def run_forked_worker(
@@ -77,7 +77,7 @@ def run_forked_worker(
         # The sidecar is gone.
         pass
     except BaseException as error:
-        os.write(2, traceback_text(error, 0))
+        os.write(2, traceback_text(error))
     finally:
         # What the template registered to run at exit is the template's.
         os._exit(status)
@@ -152,6 +152,9 @@ def start_printing(connection: Connection) -> Printer:
     faulthandler.enable(2)
     printer = Printer(connection.send_message)
     printer.install()
+    # A process that the metric forks has nothing to say to the sidecar, and a forked worker a connection of its own.
+    os.register_at_fork(after_in_child=connection.close)
+    os.register_at_fork(after_in_child=printer.use_descriptors)
     return printer
 
 

@@ -43,6 +43,7 @@ class Printer:
     def attach(self, send: Callable[[dict[str, object]], None], where: WhereInHand) -> None:
         self._send = send
         self._where = where
+        self._descriptors_only = False
 
     def use_descriptors(self) -> None:
         """For a process that the metric forked: it has no connection, so its text goes to descriptors 1 and 2."""

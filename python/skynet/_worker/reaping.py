@@ -1,19 +1,32 @@
-"""The ends of child processes. Nothing here may be called for a process that was reaped already."""
+"""The ends of child processes. An id means nothing any more once its process was reaped."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Collection, Iterator
 
 # macOS has it only from Python 3.13 on.
 HAS_WAITID = hasattr(os, "waitid")
 
 
-def peek_ended(pid: int) -> bool:
-    """Whether a child has ended. It is not reaped, so its id stays its own. Without `waitid` always True."""
-    if not HAS_WAITID:
-        return True
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def reap_ended(leaders: Collection[int]) -> Iterator[tuple[int, int | None, int | None]]:
+    """Reaps every child that has ended, after killing what is left of its group where it is one of `leaders`.
+
+    Yields its id, and its exit code or the signal that ended it.
+    """
+    if HAS_WAITID:
+        # A look first: while the dead leader is not reaped, no other group can have its number.
+        while (ended := _peek()) is not None:
+            if ended in leaders:
+                kill_group(ended)
+            yield (ended, *reap(ended))
+        return
+    for pid in list(leaders):
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            kill_group(pid)
+            yield (pid, *_how(status))
 
 
 def kill_group(group: int) -> None:
@@ -27,30 +40,42 @@ def kill_group(group: int) -> None:
 
 def reap(pid: int) -> tuple[int | None, int | None]:
     """Waits for a child and tells its exit code, or the signal that ended it."""
-    _, status = os.waitpid(pid, 0)
+    return _how(os.waitpid(pid, 0)[1])
+
+
+def kill_children() -> None:
+    """Kills and reaps every child of this process, those that it adopted included, until none is left. Linux only."""
+    immune: set[int] = set()
+    while children := _children() - immune:
+        for pid in children:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except OSError:
+                # It has taken another user's id, or a thread of the metric's has waited for it.
+                immune.add(pid)
+
+
+def _peek() -> int | None:
+    try:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if ended is None else ended.si_pid
+
+
+def _how(status: int) -> tuple[int | None, int | None]:
     if os.WIFSIGNALED(status):
         return None, os.WTERMSIG(status)
     return os.WEXITSTATUS(status), None
 
 
-def kill_children() -> None:
-    """Kills and reaps every child of this process, those that it adopted included, until none is left. Linux only."""
-    while children := _children():
-        for pid in children:
-            try:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                # Another thread of a metric's may have waited for it.
-                continue
-
-
-def _children() -> list[int]:
-    children: list[int] = []
+def _children() -> set[int]:
+    children: set[int] = set()
     try:
         for thread in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{thread}/children") as file:
-                children.extend(int(pid) for pid in file.read().split())
+                children.update(int(pid) for pid in file.read().split())
     except OSError:
         # Not Linux, or a kernel built without this list.
         pass

@@ -19,7 +19,8 @@ from skynet._worker.frames import ProtocolError
 from skynet._worker.loading import LoadedMetric, load_metric
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import make_outbox
-from skynet._worker.reaping import kill_children, kill_group, peek_ended, reap
+from skynet._worker.printing import Printer
+from skynet._worker.reaping import kill_children, kill_group, reap, reap_ended
 
 # What an interpreter has at hand to end itself, at exit handlers included, once its work is done.
 EXIT_SECONDS = 1
@@ -31,10 +32,11 @@ RunForked = Callable[[int, LoadedMetric], NoReturn]
 class Template:
     """Owns the workers: only this process forks, signals and reaps them."""
 
-    def __init__(self, connection: Connection, folder: str, python_dir: str) -> None:
+    def __init__(self, connection: Connection, folder: str, python_dir: str, printer: Printer) -> None:
         self._connection = connection
         self._folder = folder
         self._python_dir = python_dir
+        self._printer = printer
         self._metric: LoadedMetric | None = None
         self._can_start = False
         # By worker number.
@@ -53,6 +55,9 @@ class Template:
             self._connection.send_message(messages.ready())
         try:
             self._serve(run_forked)
+        except ConnectionError:
+            # The sidecar is gone.
+            pass
         finally:
             self._leave()
 
@@ -67,7 +72,7 @@ class Template:
         life.close()
         self._metric = metric
         self._can_start = metric.call is not None
-        sys.stdout.flush()
+        self._printer.flush()
         gc.collect()
         gc.freeze()
         self._connection.send_message(messages.loaded(metric.report, hazards))
@@ -81,6 +86,9 @@ class Template:
         signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # A service manager sends it to every process, while the sidecar still lets running cases finish.
+        self._metric_sigterm = signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, lambda *_: None)
 
     def _serve(self, run_forked: RunForked) -> None:
         poll = select.poll()
@@ -131,10 +139,10 @@ class Template:
             return pid
         try:
             signal.set_wakeup_fd(-1)
-            self._connection.close()
             self._wake_reader.close()
             self._wake_writer.close()
             signal.signal(signal.SIGCHLD, self._metric_sigchld)
+            signal.signal(signal.SIGTERM, self._metric_sigterm)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             lifeline.lead_group()
             run_forked(number, metric)
@@ -176,12 +184,12 @@ class Template:
             pass
 
     def _reap_ended(self) -> None:
-        for number, pid in list(self._pids.items()):
-            if peek_ended(pid):
-                kill_group(pid)
-                exit_code, signal_number = reap(pid)
-                del self._pids[number]
-                self._connection.send_message(messages.ended(number, pid, exit_code, signal_number))
+        numbers = {pid: number for number, pid in self._pids.items()}
+        for pid, exit_code, signal_number in reap_ended(numbers):
+            # Others than workers are what a worker left behind, adopted.
+            if pid in numbers:
+                del self._pids[numbers[pid]]
+                self._connection.send_message(messages.ended(numbers[pid], pid, exit_code, signal_number))
 
     def _leave(self) -> None:
         """Leaves nothing behind: no worker, nothing that one started, no folder."""

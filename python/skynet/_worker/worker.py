@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from mmap import mmap
@@ -12,7 +13,7 @@ from types import FrameType
 from skynet._worker.awaiting import Awaiter
 from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCaseError, check_types, scan_once
 from skynet._worker.connection import Connection
-from skynet._worker.exceptions import exception_message, traceback_text
+from skynet._worker.exceptions import MESSAGE_BYTES, cut, exception_message, traceback_text
 from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame, to_utf8
 from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, RECALL_OFFSET, ROWS_OFFSET
 from skynet._worker.printing import Printer
@@ -61,6 +62,10 @@ class Worker:
     def run(self, before_first_chunk: Callable[[], None]) -> None:
         """Scores until the sidecar closes the connection or asks to leave. Raises `OSError`, `ProtocolError`."""
         signal.signal(signal.SIGINT, self._on_interrupt)
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # A service manager sends it to every process, while the sidecar still lets running cases finish. A
+            # handler and not SIG_IGN, which the programs that a metric starts would inherit.
+            signal.signal(signal.SIGTERM, on_terminate)
         os.register_at_fork(after_in_child=self._on_fork)
         try:
             frame = self._next_chunk()
@@ -77,11 +82,11 @@ class Worker:
         while True:
             try:
                 frame = self._connection.receive()
-            except (ProtocolError, OSError):
-                raise
             except Exception as error:
+                if isinstance(error, (ProtocolError, OSError)) and not isinstance(error, TimeoutError):
+                    raise
                 # The handler of an alarm that the metric left behind; no case is to blame any more.
-                self._printer.write("stderr", traceback_text(error, 0).decode())
+                self._printer.write("stderr", traceback_text(error).decode())
                 continue
             if frame is None:
                 return None
@@ -205,7 +210,7 @@ class Worker:
             return INVALID_CASE, 0.0, metric_ns, (to_utf8(str(error)), b"", b"")
         if isinstance(error, ReturnValueError):
             cause = traceback_text(error.__cause__) if error.__cause__ else b""
-            return METRIC_RETURN_VALUE, 0.0, metric_ns, (to_utf8(str(error)), cause, b"")
+            return METRIC_RETURN_VALUE, 0.0, metric_ns, (to_utf8(cut(str(error), MESSAGE_BYTES)), cause, b"")
         message = to_utf8(exception_message(error, self._folder))
         return METRIC_EXCEPTION, 0.0, metric_ns, (message, traceback_text(error), b"")
 
@@ -215,7 +220,11 @@ class Worker:
         """Puts a row into the outbox, whose rows end at `edge`, or sends it at once where it is too large for that."""
         first, second, third = texts
         size = ROW_HEAD.size + len(first) + len(second) + len(third)
-        if size > self._max_row_bytes:
+        if size > self._max_row_bytes and kind != SCORE:
+            # Without its traceback an error is short.
+            second = b""
+            size = ROW_HEAD.size + len(first)
+        elif size > self._max_row_bytes:
             kind, value, second, third = METRIC_RETURN_VALUE, 0.0, b"", b""
             first = (
                 f"the result takes {size} bytes, and at most {self._max_row_bytes} are allowed; "
@@ -259,7 +268,10 @@ class Worker:
         """In a process that the metric forked: it neither talks to the sidecar nor goes on with the cases."""
         self._leaving.insert(0, FORKED)
         self._connection.close()
-        self._printer.use_descriptors()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if signal.getsignal(signal.SIGTERM) is on_terminate:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _leave(self, error: BaseException | None) -> None:
         """Called in place of whatever comes after a call. Does not return in a process that the metric forked."""
@@ -275,3 +287,7 @@ class Worker:
             self._printer.flush()
         finally:
             os._exit(status & 0xFF)
+
+
+def on_terminate(_signal: int, _frame: FrameType | None) -> None:
+    """SIGTERM is nothing to a worker: the sidecar decides when it ends."""
