@@ -96,7 +96,7 @@ class WorkerPool implements Pool {
     clearTimeout(this.#retry);
     const emptied = new Promise<void>((resolve) => (this.#emptied = resolve));
     await this.#keeper.close();
-    for (const { worker } of this.#entries.values()) worker.processEnded(KILLED_WITH_TEMPLATE);
+    for (const { worker } of [...this.#entries.values()]) worker.templateGone();
     if (this.#entries.size > 0) await emptied;
     this.workers.clear();
   }
@@ -243,7 +243,7 @@ class WorkerPool implements Pool {
     this.#backoff.failed(this.#templateStamp);
     for (const entry of [...this.#entries.values()]) {
       entry.lostTemplate = true;
-      entry.worker.processEnded(KILLED_WITH_TEMPLATE);
+      entry.worker.templateGone();
     }
     if (wasReady) this.log.warn({}, `${reason}; it is started again, and its workers with it`);
     else this.#startFailed(reason);
@@ -315,9 +315,6 @@ class WorkerPool implements Pool {
     return end.kind === "late" ? loadTimeout(this.#metricPath, this.options.loadTimeoutMs) : loadDeath(death);
   }
 }
-
-/** A worker whose template is gone was killed with it; nobody is left to tell how. */
-const KILLED_WITH_TEMPLATE = { exitCode: undefined, signal: "SIGKILL" } as const;
 
 /** Text without the end of its last line. */
 function withoutEnd(text: string): string {

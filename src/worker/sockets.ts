@@ -5,19 +5,13 @@ import type { PrivateFolder } from "./folder.js";
 export class Sockets {
   readonly #frames: Server;
   readonly #life: Server;
-  /** Open connections of both kinds. */
-  readonly #open = new Set<Socket>();
   /** As long as they are open, their processes may live. */
   readonly #lives = new Set<Socket>();
 
   /** Listens in `folder`. Throws where that fails. */
   constructor(folder: PrivateFolder, onConnection: (socket: Socket) => void) {
-    this.#frames = listen(folder.file("s"), (socket) => {
-      this.#keep(socket);
-      onConnection(socket);
-    });
+    this.#frames = listen(folder.file("s"), onConnection);
     this.#life = listen(folder.file("life"), (socket) => {
-      this.#keep(socket);
       this.#lives.add(socket);
       socket.on("close", () => this.#lives.delete(socket));
       socket.on("error", () => undefined); // "close" follows, and is all that counts.
@@ -30,17 +24,6 @@ export class Sockets {
     this.#frames.close();
     this.#life.close();
     for (const socket of this.#lives) socket.destroy();
-  }
-
-  /** Destroys every connection that is left. */
-  close(): void {
-    this.hangUp();
-    for (const socket of this.#open) socket.destroy();
-  }
-
-  #keep(socket: Socket): void {
-    this.#open.add(socket);
-    socket.on("close", () => this.#open.delete(socket));
   }
 }
 

@@ -184,6 +184,12 @@ export class WorkerProcess implements Worker {
     });
   }
 
+  /** Its template is gone: it was killed with it, nobody is left to tell how, and nothing connects any more. */
+  templateGone(): void {
+    this.processEnded({ exitCode: undefined, signal: "SIGKILL" });
+    if (this.#link === undefined) this.#finish();
+  }
+
   startFailed(error: string): void {
     this.#die(`it could not be started: ${error}`);
     this.#finish();

@@ -210,8 +210,8 @@ export class FakeWorkerProcess implements Channel, Outbox {
     this.#events = events;
   }
 
-  send(_message: ToPython): void {
-    throw new Error("a worker is sent no message once it has connected");
+  send(message: ToPython): void {
+    throw new Error(`a worker was sent ${message.type} once it had connected`);
   }
 
   sendChunk(chunk: number, cases: readonly ChunkCase[]): void {

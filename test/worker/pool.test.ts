@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openPool } from "../../src/worker/pool.js";
-import type { Pool, PoolOptions, Printed } from "../../src/worker/types.js";
+import type { OpenedPool, Pool, PoolOptions, Printed } from "../../src/worker/types.js";
 import { KILL_GRACE_MS } from "../../src/worker/worker_process.js";
 import { chunkCase, FakeTemplates, REPORT, type FakeWorkerProcess } from "./fake_template.js";
 import { RecordingListener, RecordingLog } from "./recording_listener.js";
@@ -34,7 +34,7 @@ const OPTIONS: PoolOptions = {
   printed: (line) => printed.push(line),
 };
 
-async function open(options: Partial<PoolOptions> = {}) {
+async function open(options: Partial<PoolOptions> = {}): Promise<OpenedPool> {
   const opening = openPool({ ...OPTIONS, ...options }, listener, log, templates.launch);
   await vi.advanceTimersByTimeAsync(1_000);
   return opening;
@@ -48,7 +48,8 @@ async function openWith(workers: number, options: Partial<PoolOptions> = {}): Pr
   return pool;
 }
 
-async function close(pool: Pool): Promise<void> {
+async function close(pool: Pool | undefined): Promise<void> {
+  if (pool === undefined) throw new Error("there is no pool");
   const closing = pool.close();
   await vi.advanceTimersByTimeAsync(2_000);
   await closing;
@@ -85,7 +86,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     });
     expect(pool?.workers.size).toBe(0);
     expect(processes()).toHaveLength(0);
-    await close(pool as Pool);
+    await close(pool);
   });
 
   test("a metric with problems has no pool, and nothing is left running", async () => {
@@ -137,7 +138,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(templates.templates.map(({ options }) => options.startMethod)).toEqual(["fork", "spawn"]);
     expect(templates.templates[0]?.isGone).toBe(true);
     expect(metric).toMatchObject({ startMethod: "spawn", startMethodReason: "it has 3 threads; it opened /data.bin" });
-    await close(pool as Pool);
+    await close(pool);
   });
 
   test("fork as asked for goes on in spite of hazards, with a warning", async () => {
@@ -147,7 +148,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(log.lines).toContain(
       "warn workers fork, as asked, though that is not safe with this metric: it has 3 threads",
     );
-    await close(pool as Pool);
+    await close(pool);
   });
 
   test("with spawn the first worker's death while it loads is a problem", async () => {
@@ -286,7 +287,7 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     firstProcess().die({ exitCode: 1 });
     await vi.advanceTimersByTimeAsync(0);
     expect(listener.idled.map(({ number }) => number)).toEqual([1, 2]);
-    await close(pool as Pool);
+    await close(pool);
   });
 
   test("the template is killed: its workers are dead, and all start anew", async () => {
@@ -339,7 +340,7 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     await vi.advanceTimersByTimeAsync(5_100);
     const { pool } = await opening;
     pool?.want(4);
-    await close(pool as Pool);
+    await close(pool);
     expect(templates.current.isGone).toBe(true);
     expect(processes()).toHaveLength(0);
     expect(listener.deaths).toEqual([]);
