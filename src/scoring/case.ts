@@ -9,12 +9,14 @@ export interface Case {
   readonly index: number;
   /** `undefined`: absent. */
   readonly input: JsonBytes | undefined;
-  /** `undefined`: absent. */
+  /** `undefined`: absent; where there is an artifact, it is run. */
   readonly output: JsonBytes | undefined;
   /** `undefined`: absent. */
   readonly expected: JsonBytes | undefined;
   /** Empty where no observation belongs to the case. */
   readonly observationId: string;
+  /** The artifact of the request that brought the case; absent: none. */
+  readonly artifact?: JsonBytes;
   /** What is wrong with a payload that could not even be carried over (a `Value` with NaN); the case is `INVALID_CASE`. */
   readonly fault?: string;
 }

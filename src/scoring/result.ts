@@ -1,3 +1,5 @@
+import type { JsonBytes } from "./case.js";
+
 /** The kinds of fault that cost a case its score; `CASE_ERROR_CODE_…` in the API, each in docs/errors.md. */
 export type CaseErrorCode =
   | "INVALID_CASE"
@@ -40,4 +42,37 @@ export interface CaseResult {
   readonly queuedMs: number;
   /** Milliseconds that the metric ran; 0 where it never began. */
   readonly metricMs: number;
+  /** What was measured of the run that produced the output; absent where no observation belongs to the case. */
+  readonly observation?: Observed;
+  /** What the metric's own model calls used; absent where it made none. */
+  readonly metricUsage?: UsedModels;
+  /** The output, where the sidecar ran the artifact. */
+  readonly output?: JsonBytes;
+}
+
+/** What some model calls used. */
+export interface UsedModels {
+  readonly calls: number;
+  readonly promptTokens: number;
+  readonly cachedPromptTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+  /** US dollars; absent where a price or a count is not known. */
+  readonly costUsd?: number;
+  /** Why the cost is not known; empty where it is. */
+  readonly costNotKnownReason: string;
+}
+
+/** What Skynet measured of one run of an artifact. */
+export interface Observed {
+  readonly id: string;
+  /** Milliseconds on the sidecar's monotonic clock; absent where not measured. */
+  readonly runMs?: number;
+  /** Why `runMs` is absent; empty where it is not. */
+  readonly runNotMeasuredReason: string;
+  /** US dollars; absent where not measured. */
+  readonly costUsd?: number;
+  readonly costNotMeasuredReason: string;
+  /** What the run's model calls used; absent where it made none. */
+  readonly usage?: UsedModels;
 }

@@ -8,17 +8,19 @@ export interface ChunkCase {
   readonly expected: Uint8Array | undefined;
   /** Seeds the metric's random generators before this case. All cases of a chunk have one, or none has. */
   readonly seed: bigint | undefined;
+  /** What was measured of the run that produced `output`, as JSON (docs/worker-protocol.md); `undefined`: nothing. */
+  readonly observation: Uint8Array | undefined;
 }
 
 /** What came of one case of a chunk. */
 export interface Row {
   /** The case's position in the chunk, from 0. */
   readonly position: number;
-  readonly kind: "score" | "invalid_case" | "metric_exception" | "metric_return_value";
+  readonly kind: "score" | "invalid_case" | "metric_exception" | "metric_return_value" | "ran";
   /** The score; 0 for an error. */
   readonly value: number;
   readonly metricMs: number;
-  /** Feedback, or the error's message. */
+  /** Feedback, the error's message, or the run code's output as JSON. */
   readonly text: Uint8Array;
   /** Named scores as JSON `[["name", number], …]`, or the traceback; may be empty. */
   readonly detail: Uint8Array;
@@ -75,6 +77,12 @@ export interface Worker {
    */
   recall(): void;
 
+  /** Sets environment variables in a run worker, before its chunk. */
+  setEnvironment(variables: Readonly<Record<string, string>>): void;
+
+  /** Answers a `modelCall`. Does nothing where the worker is no longer there to hear it. */
+  answer(call: number, answer: ModelReply): void;
+
   /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
   look(): InHand;
 
@@ -96,12 +104,67 @@ export interface WorkerListener {
   /** Results of the chunk in hand, each position once. `usage` comes with what the worker sent itself; `finished`: the chunk is done (`idle` follows). */
   rows(worker: Worker, rows: readonly Row[], usage: ChunkUsage | undefined): void;
 
+  /** The metric asks a model; answered by `Worker.answer`, in any order. Never told of a run worker. */
+  modelCall(worker: Worker, call: ModelCall): void;
+
   /** The worker died. All rows that could be saved have been delivered. A replacement is on its way already. */
   died(worker: Worker, death: Death): void;
 
   /** No worker is alive and several starts in a row have failed; tried again, backed off. */
   unavailable(reason: string): void;
 }
+
+/** A metric's question to a model. */
+export interface ModelCall {
+  /** The worker's number for it. */
+  readonly call: number;
+  /** The chunk, and the position in it of the case in hand; `undefined` between cases (a thread that outlived its case). */
+  readonly chunk: number;
+  readonly position: number | undefined;
+  /** As in OpenAI's chat completions. */
+  readonly messages: readonly unknown[];
+  /** What the metric set; `undefined` what it did not. */
+  readonly model: string | undefined;
+  readonly temperature: number | undefined;
+  readonly maxTokens: number | undefined;
+  readonly responseFormat: unknown;
+  readonly timeoutMs: number | undefined;
+}
+
+/** What a model call used, as the worker tells the metric; in snake case, since it goes to Python as it stands. */
+export interface ReplyUsage {
+  readonly prompt_tokens: number;
+  readonly cached_prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly reasoning_tokens: number;
+}
+
+/** The answer to a `ModelCall`. */
+export type ModelReply =
+  | {
+      readonly answer: {
+        readonly text: string;
+        readonly model: string;
+        readonly usage: ReplyUsage | null;
+        /** US dollars, decimal; null where it is not known. */
+        readonly cost_usd: string | null;
+        readonly cost_not_known_reason: string;
+      };
+    }
+  | {
+      readonly error: {
+        /** What happened and what to do, in one line; never a key. */
+        readonly message: string;
+        readonly status: number | null;
+        readonly provider_message: string;
+        readonly finish_reason: string;
+        readonly request_id: string;
+        /** What the model said before it was cut. */
+        readonly text: string;
+        readonly usage: ReplyUsage | null;
+        readonly cost_usd: string | null;
+      };
+    };
 
 /** Keeps workers of one loaded metric alive. */
 export interface Pool {
@@ -117,8 +180,12 @@ export interface Pool {
 
 /** What `openPool` needs to know. */
 export interface PoolOptions {
-  /** The metric file. */
-  readonly metric: string;
+  /** What the file is: a metric, whose workers live on, or run code, whose workers make one run each. */
+  readonly kind: "metric" | "run";
+  /** `metric.py`, or `run.py`. */
+  readonly file: string;
+  /** Environment variables of the template and its workers: set; `undefined`: taken out. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** The interpreter; `undefined`: the active virtual environment's, else `python3`. */
   readonly python: string | undefined;
   readonly startMethod: "auto" | "fork" | "spawn";
@@ -161,8 +228,8 @@ export interface LoadedMetric {
   readonly startMethodReason: string;
 }
 
-/** The part of a metric's contract that loading can tell about. */
-export type MetricStep = "metric_file" | "metric_function" | "reward_spec";
+/** The part of a contract that loading can tell about; the last is about run code. */
+export type MetricStep = "metric_file" | "metric_function" | "reward_spec" | "run_file";
 
 export interface MetricProblem {
   readonly step: MetricStep;
