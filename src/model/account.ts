@@ -12,8 +12,12 @@ export class ModelAccount {
     private readonly budget: Budget,
   ) {}
 
-  /** Opens the bill of one call to `model`, which may take several requests. */
+  /**
+   * Opens the bill of one call to `model`, which may take several requests; `meter` counts the call when the bill is closed.
+   * Throws `ModelCallError` `budget_spent`; such a call was never made, and no meter counts it.
+   */
   open(model: string, meter: Meter | undefined): CallBill {
+    this.budget.admit();
     return new CallBill(model, this.prices, this.budget, meter);
   }
 }
@@ -31,7 +35,7 @@ export class CallBill {
     private readonly meter: Meter | undefined,
   ) {}
 
-  /** Before each request to the provider. Throws `ModelCallError` `budget_spent`. */
+  /** Before each further request to the provider. Throws `ModelCallError` `budget_spent`. */
   admit(): void {
     this.budget.admit();
   }

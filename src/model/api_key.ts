@@ -21,7 +21,9 @@ export class ApiKey {
     Reflect.deleteProperty(environment, variable);
     if (value === undefined || value === "") return new ApiKey(variable, undefined);
     if (!/^[\x21-\x7e]+$/.test(value)) {
-      throw new Error(`the key in ${variable} has characters that no key has (blanks, line ends or non-ASCII): set it again`);
+      throw new Error(
+        `the key in ${variable} has characters that no key has (blanks, line ends or non-ASCII): set it again`,
+      );
     }
     return new ApiKey(variable, value);
   }

@@ -116,7 +116,8 @@ function hiddenError(error: unknown, answer: RawAnswer, charge: Charge): Unusabl
 
 function notJson({ status, requestId, contentType, text }: RawAnswer): ModelCallFailure {
   const isPage = text.trimStart().startsWith("<") || (contentType ?? "").includes("html");
-  const came = text.trim() === "" ? "an empty body" : isPage ? `an HTML page (${excerpt(pageTitle(text))})` : excerpt(text);
+  const came =
+    text.trim() === "" ? "an empty body" : isPage ? `an HTML page (${excerpt(pageTitle(text))})` : excerpt(text);
   const message = `the provider's answer is not JSON but ${came}; does --model-base-url name an API, such as one ending in /v1?`;
   return { kind: "invalid_answer", message, status, requestId };
 }
@@ -125,7 +126,9 @@ function cutByLength(text: string, { usage }: Charge): string {
   const tokens = usage.tokens;
   const all = tokens === undefined ? "" : ` of ${tokens.completionTokens} tokens`;
   const thinking =
-    tokens !== undefined && text === "" && tokens.reasoningTokens > 0 ? `, ${tokens.reasoningTokens} of them reasoning` : "";
+    tokens !== undefined && text === "" && tokens.reasoningTokens > 0
+      ? `, ${tokens.reasoningTokens} of them reasoning`
+      : "";
   return `the answer was cut at its limit${all}${thinking} (finish_reason length): raise max_tokens, or ask for less`;
 }
 

@@ -4,8 +4,7 @@ import type { TokenUsage } from "./token_usage.js";
 
 /** What model calls cost in US dollars, exactly; or why that is not known, which is not the same as 0. */
 export type Cost =
-  | { readonly usd: Big; readonly reason?: undefined }
-  | { readonly usd: undefined; readonly reason: string };
+  { readonly usd: Big; readonly reason?: undefined } | { readonly usd: undefined; readonly reason: string };
 
 export const NO_COST: Cost = { usd: new Big(0) };
 

@@ -12,6 +12,7 @@ export function chooseModel(named: string | undefined, { metricModel, reflection
   if (model !== undefined) return model;
   throw new ModelCallError({
     kind: "no_model",
-    message: "no model to call: start the sidecar with --metric-model NAME, or with --reflection-model NAME to use that one",
+    message:
+      "no model to call: start the sidecar with --metric-model NAME, or with --reflection-model NAME to use that one",
   });
 }

@@ -1,6 +1,9 @@
 /** A text of somebody else's as part of a message: one line, no control characters, at most `most` characters. */
 export function oneLine(text: string, most = MOST_CHARACTERS): string {
-  const line = text.slice(0, most * 4).replace(BLANKS, " ").trim();
+  const line = text
+    .slice(0, most * 4)
+    .replace(BLANKS, " ")
+    .trim();
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 

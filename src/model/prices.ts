@@ -1,8 +1,7 @@
 import type { Charge } from "./chat_answer.js";
 import { costOf, type Cost, type Price } from "./cost.js";
 import { oneLine } from "./one_line.js";
-import type { PriceEntry } from "./price_file.js";
-import { priceOf } from "./price_file.js";
+import { priceOf, type PriceEntry } from "./price_file.js";
 
 /** Looks a model's price up in the catalogue; see price_catalogue.ts. */
 export type CataloguePrice = (baseUrl: string, model: string) => Price | undefined;

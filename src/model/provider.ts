@@ -1,6 +1,6 @@
-import type { Dispatcher } from "undici";
+import type { Dispatcher, request as undiciRequest } from "undici";
 
-import { ApiKey } from "./api_key.js";
+import type { ApiKey } from "./api_key.js";
 import { proxyFor } from "./proxy.js";
 
 /** OpenAI's own address, used where no other is given. */
@@ -80,7 +80,7 @@ export class HttpProvider implements ModelProvider {
     readonly key: ApiKey,
     private readonly proxyHost: string | undefined,
     private readonly dispatcher: Dispatcher,
-    private readonly request: typeof import("undici").request,
+    private readonly request: typeof undiciRequest,
   ) {
     this.baseUrl = url.href;
   }

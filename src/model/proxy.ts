@@ -21,7 +21,10 @@ export function proxyFor(url: URL, environment: NodeJS.ProcessEnv): URL | undefi
 }
 
 /** Lower case first, as curl does it. */
-function firstSet(environment: NodeJS.ProcessEnv, name: string): readonly [variable: string, value: string] | undefined {
+function firstSet(
+  environment: NodeJS.ProcessEnv,
+  name: string,
+): readonly [variable: string, value: string] | undefined {
   for (const variable of [name, name.toUpperCase()]) {
     const value = environment[variable]?.trim();
     if (value !== undefined && value !== "") return [variable, value];
@@ -62,7 +65,12 @@ function isInRange(host: string, range: string): boolean {
 }
 
 function isThisMachine(host: string): boolean {
-  return host === "localhost" || host.endsWith(".localhost") || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+  return (
+    host === "localhost" ||
+    host.endsWith(".localhost") ||
+    host === "::1" ||
+    (isIP(host) === 4 && host.startsWith("127."))
+  );
 }
 
 function effectivePort(url: URL): number {

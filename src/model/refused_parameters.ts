@@ -45,7 +45,11 @@ export function refusedParameter(
   return sent.find((name) => name === param) ?? (isOptional(param) ? undefined : firstNamed(message, sent));
 }
 
-const UNSUPPORTED_CODES: ReadonlySet<string> = new Set(["unsupported_parameter", "unsupported_value", "unknown_parameter"]);
+const UNSUPPORTED_CODES: ReadonlySet<string> = new Set([
+  "unsupported_parameter",
+  "unsupported_value",
+  "unknown_parameter",
+]);
 const UNSUPPORTED_WORDS =
   /\b(unsupported|not supported|(does|do|is|are) ?n['’]?o?t support(ed)?|unrecogni[sz]ed|unknown (parameter|argument|field|name)|unexpected (keyword|parameter|argument|field)|extra (inputs|fields)|not (permitted|allowed)|deprecated)\b/i;
 

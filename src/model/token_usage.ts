@@ -55,7 +55,10 @@ export function readUsage(usage: unknown): UsageReport {
     !isCount(audioIn) ||
     !isCount(audioOut)
   ) {
-    return { tokens: undefined, reason: "the answer's usage has token counts that are missing or are no whole numbers" };
+    return {
+      tokens: undefined,
+      reason: "the answer's usage has token counts that are missing or are no whole numbers",
+    };
   }
   const isReasoningApart =
     reasoningTokens > saidCompletion || fields["total_tokens"] === promptTokens + saidCompletion + reasoningTokens;
