@@ -57,9 +57,11 @@ def start_sidecar() -> Iterator[Callable[..., FakeSidecar]]:
 def start_worker(write_metric: WriteMetric, start_sidecar: Callable[..., FakeSidecar]) -> StartWorker:
     """Starts a worker for a metric given as source, by default a forked one."""
 
-    def start(source: str, start_method: str = "fork", **settings: object) -> tuple[FakeSidecar, Peer]:
+    def start(
+        source: str, start_method: str = "fork", beside: dict[str, str] | None = None, **settings: object
+    ) -> tuple[FakeSidecar, Peer]:
         sidecar = start_sidecar()
-        sidecar.configure(write_metric(source), start_method, **settings)
+        sidecar.configure(write_metric(source, **(beside or {})), start_method, **settings)
         return sidecar, sidecar.start()
 
     return start

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from fake_sidecar import encode_chunk
+
 from skynet._worker.chunk import Chunk, InvalidCaseError, check_types
 from skynet._worker.frames import FRAME_HEAD, ProtocolError
 
@@ -17,7 +18,7 @@ def chunk_of(*cases: tuple[bytes, ...]) -> Chunk:
     [
         ((b"{", b"1"), "input is not JSON: Expecting property name enclosed in double quotes at position 1"),
         ((b"{}", b""), "output is not JSON: Expecting value at position 0 (found the end); send valid JSON text"),
-        ((b"{}", b"'a'"), "output is not JSON: Expecting value at position 0 (found \"'\"); send valid JSON text"),
+        ((b"{}", b"'a'"), 'output is not JSON: Expecting value at position 0 (found "\'"); send valid JSON text'),
         ((b"{}", b"1 2"), "output is not JSON: Extra data at position 2 (found '2'); send valid JSON text"),
         ((b"{}", b'"\n"'), "output is not JSON: Invalid control character at position 1"),
         ((b"  {} x", b"1"), "input is not JSON: Extra data at position 5 (found 'x')"),

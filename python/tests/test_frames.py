@@ -4,6 +4,7 @@ import struct
 
 import pytest
 import vectors
+
 from skynet._worker.chunk import SEPARATOR, Chunk
 from skynet._worker.frames import CHUNK, MESSAGE, FrameBuffer, ProtocolError, encode_frame, encode_message, to_utf8
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy
 import pytest
 from conftest import contract_vectors
+
 from skynet._worker.return_value import ReturnValueError, read_return_value, to_json
 
 VECTORS = contract_vectors("return_values.jsonl")
@@ -128,7 +129,7 @@ def test_takes_mappings_string_subclasses_and_named_tuples() -> None:
         def __str__(self) -> str:
             return "not this"
 
-    pair = namedtuple("pair", "score side_info")  # noqa: PYI024
+    pair = namedtuple("pair", "score side_info")
     side_info = UserDict({"feedback": Verdict("this"), "scores": types.MappingProxyType({Verdict("a"): 1})})
     assert read_return_value(pair(1, side_info)) == (1.0, (b"this", b'[["a",1.0]]', b""))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import WriteMetric, contract_vectors
+
 from skynet._worker.loading import load_metric
 from skynet._worker.signature import SignatureError, read_signature
 
@@ -60,7 +61,9 @@ def test_a_partial_with_a_keyword_bound_in_the_middle_is_tried_and_not_guessed()
     def score(input, strict, output, expected=None):  # type: ignore[no-untyped-def]
         return input, strict, output, expected
 
-    with pytest.raises(SignatureError, match=r"score\(input, \*, strict=True, output, expected=None\) cannot be called"):
+    with pytest.raises(
+        SignatureError, match=r"score\(input, \*, strict=True, output, expected=None\) cannot be called"
+    ):
         read_signature(functools.partial(score, strict=True))
 
     def judged(input, output, expected=None, model="m"):  # type: ignore[no-untyped-def]

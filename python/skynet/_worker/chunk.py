@@ -108,7 +108,9 @@ def _read_value(name: str, encoded: bytes) -> object:
 
 def _not_json(name: str, text: str, why: str, position: int) -> InvalidCaseError:
     found = "the end" if position >= len(text) else ascii(text[position])
-    return InvalidCaseError(f"{name} is not JSON: {why.removesuffix(' at')} at position {position} (found {found}); send valid JSON text")
+    return InvalidCaseError(
+        f"{name} is not JSON: {why.removesuffix(' at')} at position {position} (found {found}); send valid JSON text"
+    )
 
 
 # Bound before a metric can replace parts of `json`. Fails on leading blanks; accepts `NaN` as Python writes it.
