@@ -245,7 +245,7 @@ describe("a metric that does not return", () => {
     const child = await hang(await open("burns_in_child.py"));
     await until(() => (child.cpuTimes()?.cpuMs ?? 0) > 100, "its child's CPU time");
     const sleeping = await hang(await open("sleeps_forever.py"));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => performance.now() - sleeping.look().beganAt > 100, "it to have slept for a while");
     expect(sleeping.cpuTimes()?.cpuMs).toBeLessThan(50);
   });
 });
