@@ -27,14 +27,23 @@ function checkHeader(source: CaseSource, line: number, names: readonly string[])
   names.forEach((name, place) => {
     const first = names.indexOf(name);
     if (name === "" && names.length > 1) {
-      throw caseFileError(source, line, `column ${String(place + 1)} of ${String(names.length)} has no name; name it in the first line`);
+      throw caseFileError(
+        source,
+        line,
+        `column ${String(place + 1)} of ${String(names.length)} has no name; name it in the first line`,
+      );
     }
     if (first < place) {
       const places = `${String(first + 1)} and ${String(place + 1)}`;
-      throw caseFileError(source, line, `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`);
+      throw caseFileError(
+        source,
+        line,
+        `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`,
+      );
     }
   });
-  if (names.length === 1 && names[0] === "") throw caseFileError(source, line, "the first line is blank; it must name the columns");
+  if (names.length === 1 && names[0] === "")
+    throw caseFileError(source, line, "the first line is blank; it must name the columns");
   return names;
 }
 
@@ -83,7 +92,8 @@ interface CsvRecord {
 async function feed(source: CaseSource, lines: LineNumbers, parser: ReturnType<typeof parse>): Promise<void> {
   for await (const chunk of wholeCharacters(source, lines)) {
     lines.add(chunk);
-    if (!parser.write(chunk)) await new Promise<void>((resolve) => void parser.once("drain", resolve).once("close", resolve));
+    if (!parser.write(chunk))
+      await new Promise<void>((resolve) => void parser.once("drain", resolve).once("close", resolve));
     if (parser.destroyed) return;
   }
   parser.end();
@@ -155,7 +165,8 @@ function explain(error: CsvError, header: readonly string[]): string {
   const place = typeof error["column"] === "number" ? error["column"] : 0;
   const name = header[place];
   const column = name === undefined ? `column ${String(place + 1)}` : `column ${JSON.stringify(name)}`;
-  switch (String(error.code)) {
+  const code: string = error.code;
+  switch (code) {
     case "CSV_QUOTE_NOT_CLOSED":
       return `${column}: the cell opens with a double quote that is never closed; ${HOW_TO_QUOTE}`;
     case "CSV_INVALID_CLOSING_QUOTE":
