@@ -126,19 +126,19 @@ def test_the_fingerprint_covers_the_file_and_what_it_imports_beside_it(write_met
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import no_such_module_anywhere\n", "ModuleNotFoundError: No module named 'no_such_module_anywhere' (metric.py, line 1)"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module' (metric.py, line 1)"),
         ("\n\nraise SystemExit(3)", "SystemExit: 3 (metric.py, line 3)"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt (metric.py, line 1)"),
         ("x = 1 +\n", "SyntaxError: invalid syntax (metric.py, line 1)"),
-        ("def f():\n    pass\n  x = 1\n", "IndentationError: unindent does not match any outer indentation level (metric.py, line 3)"),
+        ("x = 1\n  y = 2", "IndentationError: unexpected indent (metric.py, line 2)"),
         ("def f():\n    return 1 / 0\n\nf()\n", "ZeroDivisionError: division by zero (metric.py, line 2)"),
-        ("import json\njson.loads('x')\n", "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (metric.py, line 2)"),
+        ("import json\njson.loads('')", "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (metric.py, line 2)"),
     ],
 )  # fmt: skip
 def test_a_file_that_does_not_load_is_told_as_itself(write_metric: WriteMetric, source: str, message: str) -> None:
     found = problem(write_metric(source))
     assert (found["step"], found["message"]) == ("metric_file", message)
-    assert found["traceback"].startswith("Traceback") or "SyntaxError" in message or "IndentationError" in message
+    assert found["traceback"].startswith("Traceback") or found["message"].startswith(("SyntaxError", "Indentation"))
     assert "_worker" not in found["traceback"]
 
 

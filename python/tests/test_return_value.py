@@ -63,7 +63,7 @@ def test_refuses_what_the_contract_forbids(vector: dict[str, object]) -> None:
         ((0.8, {"feedback": "", "scores": {1: 1}}), 'a name in "scores" is an int, 1; map names'),
         (
             (0.8, {"feedback": "", "scores": {"format": "high"}}),
-            'the named score "format" is of type str, not a number; map names to finite numbers, such as {"format": 1.0}',
+            'the named score "format" is of type str, not a number; map names to finite numbers, such as {"format": ',
         ),
         (
             (0.8, {"feedback": "", "scores": {"format": float("nan")}}),
@@ -120,7 +120,7 @@ def test_every_real_number_is_a_score(score: object, value: float) -> None:
     ids=repr,
 )
 def test_nothing_else_is(score: object) -> None:
-    with pytest.raises(ReturnValueError, match="^the score "):
+    with pytest.raises(ReturnValueError, match=r"^the score "):
         read_return_value((score, {"feedback": ""}))
 
 
