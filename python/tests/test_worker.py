@@ -10,6 +10,7 @@ import signal
 import pytest
 from conftest import StartWorker, contract_vectors
 from fake_sidecar import Row
+
 from skynet._worker.rows import INVALID_CASE, METRIC_EXCEPTION, METRIC_RETURN_VALUE, SCORE
 
 EXACT_MATCH = """
