@@ -1,4 +1,4 @@
-"""Exact match with feedback: the metric that every throughput benchmark calls, cheap enough that what is measured is everything else."""
+"""Exact match with feedback: so cheap that what a benchmark measures is everything around it."""
 
 from __future__ import annotations
 

@@ -34,6 +34,17 @@ export function descendants(pid: number): readonly number[] {
   return found;
 }
 
+/** CPU time that the whole machine has spent since it started, or that its host has kept from it, in milliseconds. */
+export function machineCpuMs(): number {
+  const [first = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = first
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return (user + nice + system + irq + softIrq + steal) * TICK_MS;
+}
+
 /** USER_HZ, which Linux fixes at 100 on every architecture that Node runs on. */
 const TICK_MS = 10;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { measurement, type Measurement, type Setting } from "./benchmark.js";
 import { makeCases, type CasePool } from "./cases.js";
 import { ScoreClient } from "./client.js";
-import { cpuMs, descendants } from "./processes.js";
+import { cpuMs, descendants, machineCpuMs } from "./processes.js";
 import { ResultCheck, type StreamResults } from "./result_check.js";
 import { startServer, type ServerProcess } from "./server_process.js";
 
@@ -49,6 +49,8 @@ interface Run extends StreamResults {
   readonly casesPerSecond: number;
   /** CPU microseconds a case. */
   readonly cpu: { readonly server: number; readonly workers: number; readonly client: number };
+  /** How many cores everything else on the machine kept busy. */
+  readonly otherCores: number;
 }
 
 function peerArguments(): readonly string[] {
@@ -112,6 +114,7 @@ async function run({ client, server }: Contender, pool: CasePool, cycles: number
   );
   const after = readCpu(server.pid, workers);
   const results = check.finish();
+  const others = (time: CpuTimes) => time.machine - time.server - time.workers - time.client;
   const perCase = (from: number, to: number) => ((to - from) * 1000) / results.cases;
   return {
     ...results,
@@ -121,14 +124,24 @@ async function run({ client, server }: Contender, pool: CasePool, cycles: number
       workers: perCase(before.workers, after.workers),
       client: perCase(before.client, after.client),
     },
+    otherCores: Math.max(0, others(after) - others(before)) / (seconds * 1000),
   };
 }
 
-function readCpu(server: number, workers: readonly number[]) {
+/** Milliseconds since each began. */
+interface CpuTimes {
+  readonly server: number;
+  readonly workers: number;
+  readonly client: number;
+  readonly machine: number;
+}
+
+function readCpu(server: number, workers: readonly number[]): CpuTimes {
   return {
     server: cpuMs(server),
     workers: workers.reduce((sum, worker) => sum + cpuMs(worker), 0),
     client: cpuMs(process.pid),
+    machine: machineCpuMs(),
   };
 }
 
@@ -153,27 +166,21 @@ function bareCallMicroseconds({ root, python }: Setting, pool: CasePool): readon
 }
 
 function measurements(pairs: readonly Pair[], bareCall: readonly number[]): readonly Measurement[] {
-  const peers = pairs.map(({ peer }) => peer);
-  const sidecars = pairs.map(({ sidecar }) => sidecar);
-  const bare = measurement("CPU of the bare call", "µs/case", bareCall);
+  const ofPeer = (figure: (run: Run) => number) => pairs.map(({ peer }) => figure(peer));
+  const ofSidecar = (figure: (run: Run) => number) => pairs.map(({ sidecar }) => figure(sidecar));
+  const rate = ({ casesPerSecond }: Run) => casesPerSecond;
   const ratios = pairs.map(({ peer, sidecar }) => sidecar.casesPerSecond / peer.casesPerSecond);
-  const beyond = sidecars.map(({ cpu }) => cpu.workers - bare.value);
+  const bare = measurement("CPU of the bare call", "µs/case", bareCall);
+  const beyond = ofSidecar(({ cpu }) => cpu.workers - bare.value);
+  const others = [...ofPeer(({ otherCores }) => otherCores), ...ofSidecar(({ otherCores }) => otherCores)];
   return [
-    measurement(
-      "grpcio server",
-      "cases/s",
-      peers.map(({ casesPerSecond }) => casesPerSecond),
-    ),
-    measurement(
-      "sidecar",
-      "cases/s",
-      sidecars.map(({ casesPerSecond }) => casesPerSecond),
-    ),
+    measurement("grpcio server", "cases/s", ofPeer(rate)),
+    measurement("sidecar", "cases/s", ofSidecar(rate)),
     measurement("sidecar over grpcio server", "times", ratios, TARGETS.ratio),
     measurement(
       "CPU of the sidecar process",
       "µs/case",
-      sidecars.map(({ cpu }) => cpu.server),
+      ofSidecar(({ cpu }) => cpu.server),
       TARGETS.sidecarCpu,
     ),
     measurement("CPU of the workers beyond the bare call", "µs/case", beyond, TARGETS.workerCpu),
@@ -181,17 +188,18 @@ function measurements(pairs: readonly Pair[], bareCall: readonly number[]): read
     measurement(
       "CPU of the grpcio server",
       "µs/case",
-      peers.map(({ cpu }) => cpu.server + cpu.workers),
+      ofPeer(({ cpu }) => cpu.server + cpu.workers),
     ),
     measurement(
       "CPU of the client, of the sidecar",
       "µs/case",
-      sidecars.map(({ cpu }) => cpu.client),
+      ofSidecar(({ cpu }) => cpu.client),
     ),
     measurement(
       "CPU of the client, of the grpcio server",
       "µs/case",
-      peers.map(({ cpu }) => cpu.client),
+      ofPeer(({ cpu }) => cpu.client),
     ),
+    measurement("busy with everything else", "cores", others),
   ];
 }

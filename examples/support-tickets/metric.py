@@ -6,7 +6,7 @@ The output is the classifier's answer, as JSON text or as an object: {"category"
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 CATEGORIES = {
     "billing": "charges, refunds, invoices, plans and ways to pay",
@@ -27,9 +27,7 @@ PRIORITIES = {
 WEIGHTS = {"format": 0.1, "category": 0.6, "priority": 0.3}
 
 
-def score(
-    input: dict[str, Any], output: Any, expected: Optional[dict[str, Any]] = None
-) -> tuple[float, dict[str, Any]]:
+def score(input: dict[str, Any], output: Any, expected: dict[str, Any] | None = None) -> tuple[float, dict[str, Any]]:
     if expected is None:
         raise ValueError("this metric needs the expected category and priority of every ticket")
     answer, remarks = read_answer(output)

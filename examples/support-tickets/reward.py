@@ -1,7 +1,7 @@
 """Accuracy, speed and cost in one score.
 
-Skynet measures the time and the cost of a run itself. Where it measured none, as for a file of finished outputs, that part
-scores 0 and the feedback says so: the best that this metric can then give is 0.7.
+Skynet measures the time and the cost of a run itself. Where it measured none, as for a file of finished outputs, that
+part scores 0 and the feedback says so: the best that this metric can then give is 0.7.
 """
 
 import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -33,11 +34,14 @@ def parse_reward_spec(spec: object) -> RewardSpec:
     whole = _mapping("REWARD_SPEC", spec, ("weights", *PARTS))
     weights = _mapping('REWARD_SPEC["weights"]', whole.get("weights"), PARTS)
     accuracy_weight, speed_weight, cost_weight = (_weight(weights, part) for part in PARTS)
-    total = accuracy_weight + speed_weight + cost_weight
+    try:
+        total = math.fsum((accuracy_weight, speed_weight, cost_weight))
+    except OverflowError:
+        raise ValueError(
+            'REWARD_SPEC["weights"] are too large to add up; give weights such as 0.7, 0.2 and 0.1'
+        ) from None
     if total == 0:
         raise ValueError('REWARD_SPEC["weights"] are all 0; at least one must be more than 0')
-    if total == float("inf"):
-        raise ValueError('REWARD_SPEC["weights"] are too large to add up; give weights such as 0.7, 0.2 and 0.1')
     return RewardSpec(
         accuracy_weight=accuracy_weight / total,
         speed_weight=speed_weight / total,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from skynet.metric_call import Observation, current
@@ -38,7 +39,9 @@ def reward(
         "cost", "cost", measured.cost_usd, measured.cost_not_measured_reason, checked.cost_reference
     )
     parts = {"accuracy": _accuracy_part(checked, accuracy), "speed": speed, "cost": cost}
-    value = checked.accuracy_weight * parts["accuracy"] + checked.speed_weight * speed + checked.cost_weight * cost
+    weights = {"accuracy": checked.accuracy_weight, "speed": checked.speed_weight, "cost": checked.cost_weight}
+    # Divided once more, so that three perfect parts give exactly 1, where optimizers stop.
+    value = math.fsum(weights[part] * parts[part] for part in PARTS) / math.fsum(weights.values())
     # A part without weight changes nothing, so nobody needs to hear of it.
     notes = [
         note

@@ -133,7 +133,7 @@ class FakeSidecar:
     def configure(self, metric: Path | str, start_method: str = "fork", **settings: object) -> Message:
         """Configures the template (waiting for its hello), and returns the `loaded` or `ready` that it answers."""
         self.until(lambda: self.template is not None, "for the template's hello")
-        self._settings = {
+        self.settings = {
             "type": "configure",
             "metric": str(metric),
             "start_method": start_method,
@@ -143,7 +143,7 @@ class FakeSidecar:
         }
         template = self.template
         assert template is not None
-        template.send_message(self._settings)
+        template.send_message(self.settings)
         answer = "loaded" if start_method == "fork" else "ready"
         self.until(lambda: template.of_type(answer), f"for {answer}")
         return template.of_type(answer)[0]
@@ -163,8 +163,8 @@ class FakeSidecar:
         self.until(lambda: self.worker(number), f"for worker {number}")
         worker = self.worker(number)
         assert worker is not None
-        if self._settings["start_method"] == "spawn":
-            worker.send_message(self._settings)
+        if self.settings["start_method"] == "spawn":
+            worker.send_message(self.settings)
         self.until(lambda: worker.of_type("ready"), f"for worker {number} to be ready")
         return worker
 

@@ -38,14 +38,22 @@ export async function check(options: CheckOptions): Promise<number> {
       const next = await Promise.race([checks.next(), interrupted]);
       if (next.done === true) break;
       const { event } = next.value;
-      if (event.case === "check") process.stdout.write(values.json ? jsonLine({ check: toJson(ContractCheckSchema, event.value, JSON_FORM) }) : checkText(event.value));
+      if (event.case === "check")
+        process.stdout.write(
+          values.json
+            ? jsonLine({ check: toJson(ContractCheckSchema, event.value, JSON_FORM) })
+            : checkText(event.value),
+        );
       if (event.case === "verdict") {
         verdict = event.value;
-        process.stdout.write(values.json ? jsonLine({ verdict: toJson(ContractVerdictSchema, verdict, JSON_FORM) }) : verdictText(verdict));
+        process.stdout.write(
+          values.json ? jsonLine({ verdict: toJson(ContractVerdictSchema, verdict, JSON_FORM) }) : verdictText(verdict),
+        );
       }
     }
   } catch (error) {
-    if (error instanceof CommandError && error.exitCode !== EXIT.interrupted) throw new CommandError(await explain(error));
+    if (error instanceof CommandError && error.exitCode !== EXIT.interrupted)
+      throw new CommandError(await explain(error));
     throw error;
   } finally {
     await close();
@@ -62,7 +70,12 @@ async function readSamples({ values }: CheckOptions, signal: AbortSignal): Promi
     if (useless !== undefined) throw new UsageError("--cases: columns are named, but no file; give --cases FILE too");
     return new Uint8Array();
   }
-  const { requests } = await readCasesOf(values.cases, values, { batchSize: SAMPLES, maxMessageBytes: values.maxMessageBytes }, signal);
+  const { requests } = await readCasesOf(
+    values.cases,
+    values,
+    { batchSize: SAMPLES, maxMessageBytes: values.maxMessageBytes },
+    signal,
+  );
   return requests[0] ?? new Uint8Array();
 }
 
@@ -71,7 +84,8 @@ export function checkText(found: ContractCheck): string {
   const [mark, paint] = MARKS[found.status];
   const lines = [`${paint(mark)} ${pc.bold(found.name)}${found.message === "" ? "" : `: ${oneLine(found.message)}`}`];
   for (const warning of found.warnings) lines.push(`  ${pc.yellow("!")} ${oneLine(warning)}`);
-  if (found.traceback !== "") lines.push(...severalLines(found.traceback.trimEnd()).map((line) => `    ${pc.dim(line)}`));
+  if (found.traceback !== "")
+    lines.push(...severalLines(found.traceback.trimEnd()).map((line) => `    ${pc.dim(line)}`));
   return `${lines.join("\n")}\n`;
 }
 

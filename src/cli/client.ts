@@ -99,11 +99,19 @@ export function connect(address: string): SidecarClient {
 
 /** Sends as fast as the sidecar reads. Ends quietly with the call, whose failure the reading side tells. */
 async function send(call: ClientDuplexStream<Buffer, unknown>, requests: Iterable<Uint8Array>): Promise<void> {
-  const ended = new Promise<"ended">((resolve) => call.once("status", () => { resolve("ended"); }));
+  const ended = new Promise<"ended">((resolve) =>
+    call.once("status", () => {
+      resolve("ended");
+    }),
+  );
   for (const request of requests) {
     const hasRoom = call.write(Buffer.from(request.buffer, request.byteOffset, request.length));
     if (hasRoom) continue;
-    const drained = new Promise<"drained">((resolve) => call.once("drain", () => { resolve("drained"); }));
+    const drained = new Promise<"drained">((resolve) =>
+      call.once("drain", () => {
+        resolve("drained");
+      }),
+    );
     if ((await Promise.race([drained, ended])) === "ended") return;
   }
   call.end();

@@ -30,7 +30,11 @@ const SIDECAR_GROUPS = {
 const COMMANDS: CommandOptions = {
   serve: { ...SIDECAR_GROUPS, "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin"] },
   check: { "Cases:": CASE_OPTIONS, ...SIDECAR_GROUPS, "Running:": ["connect", "json"] },
-  score: { "Cases:": CASE_OPTIONS, ...SIDECAR_GROUPS, "Running:": ["connect", "output", "maxErrors", "batchSize", "json"] },
+  score: {
+    "Cases:": CASE_OPTIONS,
+    ...SIDECAR_GROUPS,
+    "Running:": ["connect", "output", "maxErrors", "batchSize", "json"],
+  },
 };
 
 /** One line for what is expected to go wrong; the whole error for what is not. */

@@ -15,9 +15,9 @@ type SidecarOptions = ReadOptions<(typeof SIDECAR_OPTIONS)[number]>;
 export interface OpenedClient {
   readonly client: SidecarClient;
   /** Says of a failed call how the sidecar that this command started has ended, where it has. */
-  explain(error: Error): Promise<string>;
+  readonly explain: (error: Error) => Promise<string>;
   /** Resolves when nothing that was started is left. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The sidecar at `--connect`, or one of this command's own that runs `--metric`. Log lines go through `writeLog` where they would meet a progress bar. */
@@ -73,13 +73,17 @@ export async function openClient(
 function chooseSidecar({ values, origins }: SidecarOptions): { readonly connect: string | undefined } {
   const { connect: address, metric } = values;
   if (address === undefined && metric === undefined) {
-    throw new UsageError("--metric: which metric? Give --metric metric.py, or --connect ADDRESS for a sidecar that runs");
+    throw new UsageError(
+      "--metric: which metric? Give --metric metric.py, or --connect ADDRESS for a sidecar that runs",
+    );
   }
   if (address === undefined) return { connect: undefined };
   const origin = origins.get("connect");
   if (metric !== undefined && origins.get("metric") === origin) {
     const name = origin === "variable" ? variableOf : flagOf;
-    throw new UsageError(`${name("connect")} ${address}: give either ${name("connect")} or ${name("metric")}, not both`);
+    throw new UsageError(
+      `${name("connect")} ${address}: give either ${name("connect")} or ${name("metric")}, not both`,
+    );
   }
   if (metric !== undefined && origins.get("metric") === "argument") return { connect: undefined };
   // What says how a metric is run means nothing to a sidecar that runs already.

@@ -28,7 +28,10 @@ export const OPTION_SPECS = {
     flags: "--listen <address>",
     help: "where to listen: host:port (port 0 picks one) or unix:/path.sock; repeatable (default: port 50051 on both loopbacks)",
     expected: "host:port with a port from 0 to 65535, or unix:/path.sock of at most 103 bytes",
-    schema: z.array(z.string()).transform((given) => given.flatMap((list) => list.split(","))).pipe(z.array(address(0)).min(1)),
+    schema: z
+      .array(z.string())
+      .transform((given) => given.flatMap((list) => list.split(",")))
+      .pipe(z.array(address(0)).min(1)),
     isRepeatable: true,
   },
   connect: {
@@ -81,7 +84,13 @@ export const OPTION_SPECS = {
     flags: "--seed <n>",
     help: "seed Python's and numpy's random generators before each case, from this number and the case's id",
     expected: "a whole number from 0 to 18446744073709551615",
-    schema: one(z.string().regex(/^\d{1,20}$/).transform(BigInt).refine((value) => value < 2n ** 64n)),
+    schema: one(
+      z
+        .string()
+        .regex(/^\d{1,20}$/)
+        .transform(BigInt)
+        .refine((value) => value < 2n ** 64n),
+    ),
   },
   maxMessageBytes: {
     flags: "--max-message-bytes <size>",

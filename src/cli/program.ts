@@ -41,7 +41,10 @@ export function parseArguments(
   } as const;
   for (const name of ["serve", "check", "score"] as const) {
     const [description, help] = descriptions[name];
-    const command = program.command(name).description(description).addHelpText("after", help + EXIT_HELP);
+    const command = program
+      .command(name)
+      .description(description)
+      .addHelpText("after", help + EXIT_HELP);
     const options = addOptions(command, commands[name]);
     command.action(() => {
       invocation = { command: name, given: givenOptions(command, options) };
@@ -59,10 +62,12 @@ export function parseArguments(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.ok;
-    if (error.code === "commander.help") throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
+    if (error.code === "commander.help")
+      throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
     throw new UsageError(`${error.message.replace(/^error: /, "").replaceAll("\n", " ")}; see skynet-scorer --help`);
   }
-  if (invocation === undefined) throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
+  if (invocation === undefined)
+    throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
   return invocation;
 }
 
@@ -73,8 +78,11 @@ function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionN
       const spec: OptionSpec = OPTION_SPECS[name];
       const { fallback } = spec;
       const isPlain = fallback === undefined || fallback === "false";
-      const option = new Option(spec.flags, isPlain ? spec.help : `${spec.help} (default: ${fallback})`).helpGroup(group);
-      if (spec.flags.includes("<")) option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
+      const option = new Option(spec.flags, isPlain ? spec.help : `${spec.help} (default: ${fallback})`).helpGroup(
+        group,
+      );
+      if (spec.flags.includes("<"))
+        option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
       command.addOption(option);
       options.set(name, option);
     }
@@ -82,7 +90,10 @@ function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionN
   return options;
 }
 
-function givenOptions(command: Command, options: ReadonlyMap<OptionName, Option>): ReadonlyMap<OptionName, readonly string[]> {
+function givenOptions(
+  command: Command,
+  options: ReadonlyMap<OptionName, Option>,
+): ReadonlyMap<OptionName, readonly string[]> {
   const values: Readonly<Record<string, unknown>> = command.opts();
   const given = new Map<OptionName, readonly string[]>();
   for (const [name, option] of options) {

@@ -21,7 +21,8 @@ export const SCORE_OPTIONS = [
 /** `skynet-scorer score`: scores every case of a file and sums up. Nothing is started before the whole file was read and found right. */
 export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>): Promise<number> {
   const { values } = options;
-  if (values.cases === undefined) throw new UsageError("--cases: which cases? Give --cases FILE, or --cases - for standard input");
+  if (values.cases === undefined)
+    throw new UsageError("--cases: which cases? Give --cases FILE, or --cases - for standard input");
   const stop = abortOn(["SIGINT", "SIGTERM", "SIGHUP"], EXIT.interrupted);
   const cases = await readCasesOf(values.cases, values, values, stop.signal);
 
@@ -42,7 +43,9 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
       file === undefined || values.output === undefined ? undefined : { path: values.output, written: file.written };
     const parts: SummaryParts = { cases, run, metricFingerprint: metric.fingerprint, output };
     process.stdout.write(
-      values.json ? `${JSON.stringify(summaryJson(parts))}\n` : `\n${summaryText(parts, process.stdout.columns ?? 100)}`,
+      values.json
+        ? `${JSON.stringify(summaryJson(parts))}\n`
+        : `\n${summaryText(parts, process.stdout.isTTY ? process.stdout.columns : WIDTH_ELSEWHERE)}`,
     );
     return await conclude(run, parts, explain);
   } finally {
@@ -53,7 +56,11 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
 }
 
 /** Says on standard error why a run ended before its last case, and gives the exit code. */
-async function conclude(run: RunOutcome, parts: SummaryParts, explain: (error: Error) => Promise<string>): Promise<number> {
+async function conclude(
+  run: RunOutcome,
+  parts: SummaryParts,
+  explain: (error: Error) => Promise<string>,
+): Promise<number> {
   const { end, tally } = run;
   if (end.kind !== "complete") {
     const why = await reason(end, explain);
@@ -66,7 +73,10 @@ async function conclude(run: RunOutcome, parts: SummaryParts, explain: (error: E
   return end.kind === "complete" && tally.errorCount === 0 ? EXIT.ok : EXIT.failed;
 }
 
-async function reason(end: Exclude<RunEnd, { kind: "complete" }>, explain: (error: Error) => Promise<string>): Promise<string> {
+async function reason(
+  end: Exclude<RunEnd, { kind: "complete" }>,
+  explain: (error: Error) => Promise<string>,
+): Promise<string> {
   switch (end.kind) {
     case "interrupted":
       return "interrupted";
@@ -76,3 +86,6 @@ async function reason(end: Exclude<RunEnd, { kind: "complete" }>, explain: (erro
       return explain(end.error);
   }
 }
+
+/** For a file or a pipe, which have no width of their own. */
+const WIDTH_ELSEWHERE = 100;

@@ -39,11 +39,14 @@ type ServeOptions = ReadOptions<(typeof SERVE_OPTIONS)[number]>;
 
 /** `skynet-scorer serve`: loads the metric, listens, says so in one line on standard output, and serves until it is told to stop. */
 export async function serve({ values }: ServeOptions): Promise<number> {
-  if (values.metric === undefined) throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
+  if (values.metric === undefined)
+    throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
   const metric = resolve(values.metric);
   const log = await openLog(values.logLevel, values.logFormat);
   const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
-  const isStopped = values.stopWithStdin ? Promise.race([aborted(stop.signal), standardInputEnds()]) : aborted(stop.signal);
+  const isStopped = values.stopWithStdin
+    ? Promise.race([aborted(stop.signal), standardInputEnds()])
+    : aborted(stop.signal);
 
   const opening = openScorer(scorerOptions(metric, values), log);
   const reloader = new Reloader(async () => (await opening).reload(), log);
@@ -62,7 +65,11 @@ export async function serve({ values }: ServeOptions): Promise<number> {
       version: packageVersion(),
       log,
     });
-    const watcher = values.watch ? watchMetric(metric, log, () => { reloader.ask("the file changed"); }) : undefined;
+    const watcher = values.watch
+      ? watchMetric(metric, log, () => {
+          reloader.ask("the file changed");
+        })
+      : undefined;
     await announce(sidecar.addresses, scorer.describe());
     // A program that started the sidecar has read that line; only a person wants to hear of it again.
     const level = values.stopWithStdin ? "debug" : "info";
@@ -119,9 +126,12 @@ function scorerOptions(metric: string, values: ServeOptions["values"]): ScorerOp
 
 async function standardInputEnds(): Promise<void> {
   await new Promise<void>((resolve) => {
-    process.stdin.once("end", resolve).once("close", resolve).once("error", () => {
-      resolve();
-    });
+    process.stdin
+      .once("end", resolve)
+      .once("close", resolve)
+      .once("error", () => {
+        resolve();
+      });
     process.stdin.resume();
   });
 }

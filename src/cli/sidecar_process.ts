@@ -30,7 +30,10 @@ export interface SidecarProcessOptions {
  * Starts a sidecar from this same program, behind a socket in a private folder. It ends when its standard input does,
  * that is with this process, however that ends.
  */
-export async function startSidecarProcess(options: SidecarProcessOptions, signal: AbortSignal): Promise<SidecarProcess> {
+export async function startSidecarProcess(
+  options: SidecarProcessOptions,
+  signal: AbortSignal,
+): Promise<SidecarProcess> {
   const folder = privateFolder();
   const removeFolder = (): void => {
     rmSync(folder, { recursive: true, force: true });
@@ -81,15 +84,19 @@ async function firstLine(
   if (stdout === null) throw new Error("the sidecar's standard output is not a pipe");
   const line = new Promise<string>((resolve) => void tellLines(stdout, resolve));
   const interrupted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener("abort", () => {
-      reject(new DOMException("interrupted while the sidecar started", "AbortError"));
-    }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        reject(new DOMException("interrupted while the sidecar started", "AbortError"));
+      },
+      { once: true },
+    );
   });
   const timeout = new AbortController();
   const text = await Promise.race([
     line,
     interrupted,
-    exit.then(async (how) => {
+    exit.then((how) => {
       throw new CommandError(`the sidecar did not start: it ${how}; what it wrote stands above`);
     }),
     after(timeoutMs, undefined, timeout.signal).then(() => {

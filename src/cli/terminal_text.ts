@@ -13,7 +13,9 @@ export const stderrHasColors = colorsFor(process.stderr);
 
 /** Text of someone else's as one line: no line breaks, and nothing that would steer the terminal. */
 export function oneLine(text: string): string {
-  return stripVTControlCharacters(text).replace(/[\p{Cc}\s\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, " ").trim();
+  return stripVTControlCharacters(text)
+    .replace(/[\p{Cc}\s\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, " ")
+    .trim();
 }
 
 /** Text of someone else's with its line breaks, and nothing else that would steer the terminal. */
@@ -42,4 +44,5 @@ function widthOf(segment: string): number {
   return WIDE.test(segment) ? 2 : 1;
 }
 
-const WIDE = /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}|[\u{20000}-\u{3FFFD}]/u;
+const WIDE =
+  /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}|[\u{20000}-\u{3FFFD}]/u;

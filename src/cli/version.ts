@@ -6,5 +6,6 @@ import { packageRoot } from "../package_root.js";
 
 /** This release, from package.json. */
 export function packageVersion(): string {
-  return z.object({ version: z.string() }).parse(JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8"))).version;
+  return z.object({ version: z.string() }).parse(JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")))
+    .version;
 }

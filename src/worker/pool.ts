@@ -31,6 +31,8 @@ export async function openPool(
 interface Entry {
   readonly worker: WorkerProcess;
   readonly stamp: StartStamp;
+  /** Whether the owner has been told of it. */
+  wasTold: boolean;
   wasReady: boolean;
   /** It died with its template, which says nothing about it. */
   lostTemplate: boolean;
@@ -70,13 +72,9 @@ class WorkerPool implements Pool {
 
   /** Resolves with what the first interpreter that loads the metric finds. */
   load(): Promise<LoadedMetric> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       this.#describe = resolve;
-      try {
-        this.#keeper.launch();
-      } catch (error) {
-        reject(error instanceof Error ? error : new Error(String(error)));
-      }
+      this.#launch();
     });
   }
 
@@ -131,7 +129,10 @@ class WorkerPool implements Pool {
     try {
       this.#keeper.launch();
     } catch (error) {
-      this.#lost(`the sidecar cannot make a private folder with sockets: ${String(error)}`, false);
+      // Not inside a call of the owner's.
+      queueMicrotask(() => {
+        this.#lost(`no Python process can be started: ${String(error)}`, false);
+      });
     }
   }
 
@@ -150,7 +151,13 @@ class WorkerPool implements Pool {
         template.forget(number);
       },
     });
-    this.#entries.set(number, { worker, stamp: this.#backoff.stamp(), wasReady: false, lostTemplate: false });
+    this.#entries.set(number, {
+      worker,
+      stamp: this.#backoff.stamp(),
+      wasReady: false,
+      wasTold: false,
+      lostTemplate: false,
+    });
     if (this.workers.size < this.#wanted) this.workers.add(worker);
     else this.#spare = worker;
     template.start(number);
@@ -165,7 +172,7 @@ class WorkerPool implements Pool {
     if (spare.state !== "idle") return;
     // Not inside a call of the owner's.
     queueMicrotask(() => {
-      if (spare.state === "idle" && !this.#isClosing) this.listener.idle(spare);
+      if (spare.state === "idle" && !this.#isClosing) this.#tellIdle(spare);
     });
   }
 
@@ -280,7 +287,13 @@ class WorkerPool implements Pool {
     const entry = this.#entries.get(worker.number);
     if (entry !== undefined) entry.wasReady = true;
     this.#failedStarts = 0;
-    if (this.workers.has(worker)) this.listener.idle(worker);
+    if (this.workers.has(worker)) this.#tellIdle(worker);
+  }
+
+  #tellIdle(worker: WorkerProcess): void {
+    const entry = this.#entries.get(worker.number);
+    if (entry !== undefined) entry.wasTold = true;
+    this.listener.idle(worker);
   }
 
   /** The metric works: what waits to be started need not wait any longer. */
@@ -307,8 +320,8 @@ class WorkerPool implements Pool {
     if (this.#metric === undefined) {
       this.#described(unloadedMetric(this.#metricPath, this.#whyNotLoaded(end, death), this.#keeper.facts));
     }
-    if (entry.wasReady) this.listener.died(worker, death);
-    else if (!entry.lostTemplate) this.#startFailed(end.why);
+    if (entry.wasTold) this.listener.died(worker, death);
+    else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(end.why);
   }
 
   #whyNotLoaded(end: WorkerEnd, death: Death): string {

@@ -137,7 +137,7 @@ export class TemplateKeeper {
       this.log.warn({ hazards }, `workers fork, as asked, though that is not safe with this metric: ${reason}`);
       this.events.loaded(report);
     } else {
-      this.log.info({ hazards }, `each worker loads the metric for itself, as forking is not safe: ${reason}`);
+      this.log.info({ hazards }, `workers do not fork, each loads the metric for itself: ${reason}`);
       this.#startMethod = "spawn";
       this.#startMethodReason = reason;
       const unsafe = this.#template;

@@ -1,33 +1,21 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import type { Socket } from "node:net";
-import { SocketChannel, type Channel } from "./channel.js";
+import { BootOutput } from "./boot_output.js";
+import type { Channel } from "./channel.js";
+import { configure, templateEnvironment } from "./configure.js";
 import { PrivateFolder } from "./folder.js";
 import { bootProgram, pythonFolder } from "./interpreter.js";
 import type { FromPython, Hello, ToPython } from "./messages.js";
-import { FileOutbox, type Outbox } from "./outbox.js";
-import { ProcessOutput } from "./output.js";
-import { BootOutput } from "./boot_output.js";
+import { FileOutbox } from "./outbox.js";
+import { Outputs } from "./outputs.js";
+import { Reception } from "./reception.js";
 import { signalName } from "./signals.js";
 import { Sockets } from "./sockets.js";
 import type { LaunchOptions, Template, TemplateEvents } from "./template.js";
 
 /** A template that was told to stop kills its workers and leaves within milliseconds; after this it is killed. */
 const STOP_GRACE_MS = 3_000;
-/** A process that connects says hello at once. */
-const HELLO_TIMEOUT_MS = 30_000;
 /** After the process has ended, what it sent and printed is still on its way for a moment. */
 const LAST_WORDS_MS = 500;
-
-/** Thread pools of numerical libraries: workers share the cores already, and a process with threads cannot be forked. */
-const ONE_THREAD = {
-  OMP_NUM_THREADS: "1",
-  OPENBLAS_NUM_THREADS: "1",
-  MKL_NUM_THREADS: "1",
-  VECLIB_MAXIMUM_THREADS: "1",
-  NUMEXPR_NUM_THREADS: "1",
-  RAYON_NUM_THREADS: "1",
-  TOKENIZERS_PARALLELISM: "false",
-};
 
 /** Starts a Python process as template. Throws where the private folder or its sockets cannot be made. */
 export function launchTemplate(options: LaunchOptions, events: TemplateEvents): Template {
@@ -39,9 +27,8 @@ class TemplateProcess implements Template {
   readonly #sockets: Sockets;
   readonly #child: ChildProcess;
   readonly #bootOutput: BootOutput;
-  /** Of the template (0) and of the workers that were started and not forgotten; `undefined`: not opened yet. */
-  readonly #outputs = new Map<number, ProcessOutput | undefined>([[0, undefined]]);
-  readonly #helloTimers = new Set<NodeJS.Timeout>();
+  readonly #outputs: Outputs;
+  readonly #reception: Reception;
   readonly #over: Promise<void>;
   #channel: Channel | undefined;
   #channelClosed = (): void => undefined;
@@ -54,23 +41,35 @@ class TemplateProcess implements Template {
     private readonly options: LaunchOptions,
     private readonly events: TemplateEvents,
   ) {
+    const { log } = options;
+    const onLine = (worker: number, line: string): void => {
+      events.output(worker, line);
+    };
+    this.#outputs = new Outputs(this.#folder, onLine, log);
+    this.#reception = new Reception(log, (channel, hello) => this.#adopt(channel, hello));
     try {
       this.#sockets = new Sockets(this.#folder, (socket) => {
-        this.#accept(socket);
+        this.#reception.receive(socket);
       });
     } catch (error) {
       this.#folder.remove();
       throw error;
     }
-    this.#child = this.#spawn();
+    try {
+      this.#child = this.#spawn();
+    } catch (error) {
+      this.#sockets.hangUp();
+      this.#folder.remove();
+      throw error;
+    }
     this.#bootOutput = new BootOutput(this.#child, (line) => {
-      this.events.output(0, line);
+      onLine(0, line);
     });
     this.#over = this.#watch();
   }
 
   start(worker: number): void {
-    this.#outputs.set(worker, undefined);
+    this.#outputs.expect(worker);
     this.#send({ type: "start", worker });
   }
 
@@ -79,8 +78,7 @@ class TemplateProcess implements Template {
   }
 
   forget(worker: number): void {
-    this.#outputs.get(worker)?.end();
-    this.#outputs.delete(worker);
+    this.#outputs.forget(worker);
     this.#folder.forget(worker);
   }
 
@@ -101,12 +99,11 @@ class TemplateProcess implements Template {
   }
 
   #spawn(): ChildProcess {
-    const environment = Object.entries(process.env).filter(([name]) => !name.startsWith("SKYNET_SCORER_"));
     // In a session of its own: Ctrl-C in a terminal reaches the sidecar alone, which then ends in good order.
     return spawn(this.options.python, ["-c", bootProgram(), pythonFolder(), this.#folder.path, "template", "0"], {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
-      env: Object.fromEntries(environment),
+      env: templateEnvironment(),
     });
   }
 
@@ -142,9 +139,9 @@ class TemplateProcess implements Template {
     clearTimeout(this.#killTimer);
     this.#sockets.hangUp();
     this.#channel?.destroy();
-    for (const timer of this.#helloTimers) clearTimeout(timer);
+    this.#reception.close();
     this.#bootOutput.end();
-    for (const output of this.#outputs.values()) output?.end();
+    this.#outputs.close();
     this.#folder.remove();
   }
 
@@ -163,40 +160,13 @@ class TemplateProcess implements Template {
     this.#channel?.send(message);
   }
 
-  /** A process connected: its first message tells who it is. */
-  #accept(socket: Socket): void {
-    const channel = new SocketChannel(socket, this.options.log);
-    const timer = setTimeout(() => {
-      this.#refuse(channel, `a process connected and did not say hello within ${HELLO_TIMEOUT_MS} ms`);
-    }, HELLO_TIMEOUT_MS);
-    this.#helloTimers.add(timer);
-    const settled = (): void => {
-      clearTimeout(timer);
-      this.#helloTimers.delete(timer);
-    };
-    channel.listen({
-      message: (message) => {
-        settled();
-        if (message.type !== "hello") this.#refuse(channel, `a process began with ${message.type} instead of hello`);
-        else if (message.role === "template") this.#adoptTemplate(channel, message);
-        else this.#adoptWorker(channel, message);
-      },
-      rows: () => {
-        this.#refuse(channel, "a process began with rows instead of hello");
-      },
-      closed: settled,
-    });
+  #adopt(channel: Channel, hello: Hello): string | undefined {
+    return hello.role === "template" ? this.#adoptTemplate(channel, hello) : this.#adoptWorker(channel, hello);
   }
 
-  #refuse(channel: Channel, why: string): void {
-    this.options.log.warn({}, `${why}; it is disconnected`);
-    channel.destroy();
-  }
-
-  #adoptTemplate(channel: Channel, hello: Hello): void {
+  #adoptTemplate(channel: Channel, hello: Hello): string | undefined {
     if (this.#channel !== undefined || hello.pid !== this.#child.pid) {
-      this.#refuse(channel, `process ${hello.pid} said that it is the template`);
-      return;
+      return `process ${hello.pid} said that it is the template`;
     }
     this.#channel = channel;
     channel.listen({
@@ -211,27 +181,27 @@ class TemplateProcess implements Template {
         this.#broken(problem ?? "it closed its connection");
       },
     });
-    this.#openOutput(0);
-    const { metric, startMethod, maxRowBytes } = this.options;
-    channel.send(configure(metric, startMethod, maxRowBytes));
+    this.#outputs.open(0);
+    channel.send(configure(this.options));
     this.events.hello(hello);
+    return undefined;
   }
 
-  #adoptWorker(channel: Channel, hello: Hello): void {
+  #adoptWorker(channel: Channel, hello: Hello): string | undefined {
     const { worker } = hello;
-    if (worker === 0 || !this.#outputs.has(worker)) {
-      this.#refuse(channel, `process ${hello.pid} said that it is worker ${worker}, which is not expected`);
-      return;
+    if (worker === 0 || !this.#outputs.isKnown(worker)) {
+      return `process ${hello.pid} said that it is worker ${worker}, which is not expected`;
     }
-    this.#openOutput(worker);
-    const outbox = this.#openOutbox(worker);
-    if (outbox === undefined) {
-      channel.destroy();
-      return;
+    this.#outputs.open(worker);
+    let outbox;
+    try {
+      outbox = new FileOutbox(this.#folder.box(worker));
+    } catch (error) {
+      return `the outbox of worker ${worker} cannot be opened: ${String(error)}`;
     }
-    const { metric, startMethod, maxRowBytes } = this.options;
-    if (startMethod === "spawn") channel.send(configure(metric, startMethod, maxRowBytes));
+    if (this.options.startMethod === "spawn") channel.send(configure(this.options));
     this.events.connected(worker, { hello, receivedAt: performance.now(), channel, outbox });
+    return undefined;
   }
 
   #message(message: FromPython): void {
@@ -244,7 +214,7 @@ class TemplateProcess implements Template {
         this.events.ready();
         return;
       case "started":
-        this.#openOutput(message.worker);
+        this.#outputs.open(message.worker);
         this.events.started(message.worker, message.pid);
         return;
       case "start_failed":
@@ -272,37 +242,6 @@ class TemplateProcess implements Template {
       this.#kill();
     }, LAST_WORDS_MS);
   }
-
-  #openOutbox(worker: number): Outbox | undefined {
-    try {
-      return new FileOutbox(this.#folder.box(worker));
-    } catch (error) {
-      this.options.log.error({ err: error, worker }, "a worker's outbox cannot be opened; the worker is ended");
-      return undefined;
-    }
-  }
-
-  #openOutput(worker: number): void {
-    if (this.#outputs.get(worker) !== undefined || !this.#outputs.has(worker)) return;
-    try {
-      const output = new ProcessOutput(this.#folder.output(worker), (line) => {
-        this.events.output(worker, line);
-      });
-      this.#outputs.set(worker, output);
-    } catch (error) {
-      this.options.log.warn({ err: error, worker }, "what a Python process prints cannot be read");
-    }
-  }
-}
-
-function configure(metric: string, startMethod: "fork" | "spawn", maxRowBytes: number): ToPython {
-  return {
-    type: "configure",
-    metric,
-    start_method: startMethod,
-    max_row_bytes: maxRowBytes,
-    environment: ONE_THREAD,
-  };
 }
 
 async function within(milliseconds: number, promise: Promise<unknown>): Promise<void> {

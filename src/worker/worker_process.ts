@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { ChunkInHand, nextChunkNumber } from "./chunk_in_hand.js";
 import { WorkerClock } from "./clock.js";
 import { CpuMeter, type CpuTimes } from "./cpu.js";
 import type { Log } from "./log.js";
@@ -56,9 +57,8 @@ export class WorkerProcess implements Worker {
   #clock: WorkerClock | undefined;
   #meter: CpuMeter | undefined;
   #baseline: CpuTimes | undefined;
-  #chunk = 0;
-  /** For each case of the chunk in hand whether its row has been told. */
-  #told = new Uint8Array(0);
+  #lastChunk = 0;
+  #chunk: ChunkInHand | undefined;
   #isDisconnected = false;
   #exit: ProcessExit | undefined;
   /** The one timer of the state: start, other half, or kill grace. */
@@ -84,30 +84,27 @@ export class WorkerProcess implements Worker {
 
   /** The number of the chunk in hand; `undefined` where it has none. */
   get chunk(): number | undefined {
-    return this.#told.length > 0 ? this.#chunk : undefined;
+    return this.#chunk?.number;
   }
 
   run(cases: readonly ChunkCase[]): number {
     if (this.#state !== "idle") throw new Error(`worker ${this.number} is ${this.#state} and cannot take a chunk`);
     this.#state = "busy";
-    this.#chunk = nextChunk(this.#chunk);
-    this.#told = new Uint8Array(cases.length);
-    this.#link?.channel.sendChunk(this.#chunk, cases);
+    this.#lastChunk = nextChunkNumber(this.#lastChunk);
+    this.#chunk = new ChunkInHand(this.#lastChunk, cases.length);
+    this.#link?.channel.sendChunk(this.#lastChunk, cases);
     // Read while the worker begins already; what it has used by then is little.
     this.#baseline = this.#meter?.read();
-    return this.#chunk;
+    return this.#lastChunk;
   }
 
   recall(): void {
-    if (this.#state === "busy") this.#link?.outbox.recall(this.#chunk);
+    if (this.#state === "busy") this.#link?.outbox.recall(this.#lastChunk);
   }
 
   look(): InHand {
-    if (this.#state === "busy") {
-      const position = this.#readOutbox();
-      if (position !== undefined) return position;
-    }
-    return { position: undefined, beganAt: performance.now() };
+    const inHand = this.#state === "busy" ? this.#readOutbox() : undefined;
+    return inHand ?? { position: undefined, beganAt: performance.now() };
   }
 
   cpuTimes(): CpuTimes | undefined {
@@ -237,19 +234,20 @@ export class WorkerProcess implements Worker {
 
   #rows(frame: RowsFrame): void {
     if (this.#end !== undefined) return;
-    if (this.#state !== "busy" || frame.chunk !== this.#chunk) {
+    const chunk = this.#chunk;
+    if (chunk?.number !== frame.chunk) {
       this.#breach(`it sent rows of chunk ${frame.chunk}, which it does not have`);
       return;
     }
-    const stray = frame.rows.find((row) => row.position >= this.#told.length);
+    const stray = frame.rows.find((row) => row.position >= chunk.cases);
     if (stray !== undefined) {
-      this.#breach(`it sent a row at position ${stray.position} of a chunk of ${this.#told.length} cases`);
+      this.#breach(`it sent a row at position ${stray.position} of a chunk of ${chunk.cases} cases`);
       return;
     }
-    this.host.events.rows(this, this.#untold(frame.rows), frame.usage);
+    this.host.events.rows(this, chunk.untold(frame.rows), frame.usage);
     if (!frame.finished || !this.#isStillBusy()) return;
     this.#state = "idle";
-    this.#told = new Uint8Array(0);
+    this.#chunk = undefined;
     this.host.events.idle(this);
   }
 
@@ -260,22 +258,14 @@ export class WorkerProcess implements Worker {
 
   /** Tells the rows in the outbox that were not told yet; returns what is in hand. */
   #readOutbox(): InHand | undefined {
+    const chunk = this.#chunk;
     const contents = this.#link?.outbox.read();
-    if (contents?.chunk !== this.#chunk) return undefined;
-    const rows = this.#untold(contents.rows);
+    if (chunk === undefined || contents?.chunk !== chunk.number) return undefined;
+    const rows = chunk.untold(contents.rows);
     if (rows.length > 0) this.host.events.rows(this, rows, undefined);
     const { position, beganNs } = contents;
-    if (position === undefined || this.#told[position] !== 0) return undefined;
+    if (position === undefined || position >= chunk.cases || chunk.isTold(position)) return undefined;
     return { position, beganAt: this.#clock?.local(beganNs) ?? performance.now() };
-  }
-
-  /** Rows that have not been told before, from the connection or from the outbox; they are told now. */
-  #untold(rows: readonly Row[]): readonly Row[] {
-    return rows.filter(({ position }) => {
-      if (this.#told[position] !== 0) return false;
-      this.#told[position] = 1;
-      return true;
-    });
   }
 
   #breach(why: string): void {
@@ -324,7 +314,7 @@ export class WorkerProcess implements Worker {
     if (this.#state === "ended") return;
     this.#clearTimer();
     const end = this.#end ?? { kind: "died", why: "its process ended" };
-    const inHand = end.kind !== "told" && this.#told.length > 0 ? this.#readOutbox() : undefined;
+    const inHand = end.kind === "told" ? undefined : this.#readOutbox();
     this.#state = "ended";
     this.#link?.channel.destroy();
     this.#link?.outbox.close();
@@ -342,10 +332,4 @@ export class WorkerProcess implements Worker {
   #clearTimer(): void {
     clearTimeout(this.#timer);
   }
-}
-
-/** Counts up from 1, without the numbers whose low byte is 0: that byte is the outbox's `recall`, and 0 is nobody's. */
-function nextChunk(chunk: number): number {
-  const next = (chunk + 1) % 2 ** 32;
-  return next % 256 === 0 ? next + 1 : next;
 }

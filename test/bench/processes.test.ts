@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
-import { cpuMs, descendants, endedChildrenCpuMs } from "../../bench/processes.js";
+import { cpuMs, descendants, endedChildrenCpuMs, machineCpuMs } from "../../bench/processes.js";
 
 const children: ChildProcess[] = [];
 
@@ -18,14 +18,17 @@ describe.runIf(process.platform === "linux")("on Linux, where /proc tells", () =
     expect(descendants(process.pid).indexOf(shell)).toBeLessThan(descendants(process.pid).indexOf(found[0] ?? 0));
   });
 
-  test("counts the CPU time of every thread", () => {
+  test("counts the CPU time of every thread, and of the machine", () => {
     const before = cpuMs(process.pid);
+    const machineBefore = machineCpuMs();
     const used = process.cpuUsage();
     for (let spent = 0; spent < 50;) {
       const { user, system } = process.cpuUsage(used);
       spent = (user + system) / 1000;
     }
     expect(cpuMs(process.pid) - before).toBeGreaterThan(45);
+    // Counted in ticks of 10 ms, on each core.
+    expect(machineCpuMs() - machineBefore).toBeGreaterThan(20);
   });
 
   test("counts children that have ended apart", async () => {

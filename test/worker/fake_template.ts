@@ -33,7 +33,11 @@ export class FakeTemplates {
   readonly behaviour: FakeBehaviour = { report: REPORT, hazards: [], template: "loads", worker: "ready", loadMs: 5 };
   readonly templates: FakeTemplate[] = [];
 
+  /** Called first at each launch; what it throws, `launch` throws. */
+  onLaunch: () => void = () => undefined;
+
   readonly launch: LaunchTemplate = (options, events) => {
+    this.onLaunch();
     const template = new FakeTemplate(options, events, this.behaviour);
     this.templates.push(template);
     return template;

@@ -98,6 +98,17 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(templates.current.isGone).toBe(true);
   });
 
+  test("a sidecar that cannot even make its folder is a problem of the metric file", async () => {
+    templates.onLaunch = () => {
+      throw new Error("ENOSPC: no space left on device");
+    };
+    const { metric, pool } = await open();
+    expect(pool).toBeUndefined();
+    expect(metric.problems[0]?.message).toBe(
+      "no Python process can be started: Error: ENOSPC: no space left on device",
+    );
+  });
+
   test("an interpreter that is not there is a problem of the metric file", async () => {
     templates.behaviour.template = "not_found";
     const { metric, pool } = await open({ python: "/no/python" });
@@ -287,6 +298,29 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     firstProcess().die({ exitCode: 1 });
     await vi.advanceTimersByTimeAsync(0);
     expect(listener.idled.map(({ number }) => number)).toEqual([1, 2]);
+    await close(pool);
+  });
+
+  test("a spare that dies is replaced without a word", async () => {
+    const pool = await openWith(1, { startMethod: "spawn" });
+    processes()[1]?.die({ exitCode: 1 });
+    await vi.advanceTimersByTimeAsync(50);
+    expect(processes()).toHaveLength(2);
+    expect([listener.deaths, listener.reasons, listener.idled.length]).toEqual([[], [], 1]);
+    await close(pool);
+  });
+
+  test("a sidecar that cannot start any process says so, and goes on trying", async () => {
+    const pool = await openWith(1);
+    let tries = 0;
+    templates.onLaunch = () => {
+      if (++tries <= 5) throw new Error("EMFILE: too many open files");
+    };
+    templates.current.kill();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(listener.reasons[0]).toBe("no Python process can be started: Error: EMFILE: too many open files");
+    expect(tries).toBe(6);
+    expect(processes()).toHaveLength(1);
     await close(pool);
   });
 

@@ -1,9 +1,19 @@
-import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { encodeFrame, FrameKind } from "../../src/worker/frames.js";
 import type { PoolOptions, Printed, Worker } from "../../src/worker/types.js";
 import { caseOf, fixture, isAlive, openDescriptors, pythonProcesses, RealPool, text, until } from "./real_pool.js";
 
@@ -245,7 +255,7 @@ describe("a metric that does not return", () => {
     const child = await hang(await open("burns_in_child.py"));
     await until(() => (child.cpuTimes()?.cpuMs ?? 0) > 100, "its child's CPU time");
     const sleeping = await hang(await open("sleeps_forever.py"));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => performance.now() - sleeping.look().beganAt > 100, "it to have slept for a while");
     expect(sleeping.cpuTimes()?.cpuMs).toBeLessThan(50);
   });
 });
@@ -419,21 +429,70 @@ describe("the template", () => {
   });
 });
 
-test("closing kills whatever is in hand, and leaves no folder", async () => {
-  const pool = await open("ignores_interrupts.py");
-  const workers = await pool.start(3);
-  const files = workers.map((worker, place) => {
-    const file = join(folder, `pids${place}`);
-    worker.run([caseOf("hang", { file })]);
-    return file;
+describe("the private folder", () => {
+  /** It stands in the template's arguments. */
+  function privateFolder(): string {
+    const arguments_ = readFileSync(`/proc/${pythonProcesses()[0]}/cmdline`, "utf8").split("\0");
+    const path = arguments_[arguments_.indexOf("template") - 1];
+    if (path === undefined) throw new Error("no template runs");
+    return path;
+  }
+
+  test("holds nothing of workers that are gone", async () => {
+    const pool = await open("exact_match.py");
+    const [worker] = await pool.start(2);
+    expect(readdirSync(privateFolder()).sort()).toEqual(["life", "s", "t.out", "w1.box", "w1.out", "w2.box", "w2.out"]);
+    process.kill(worker?.pid ?? 0, "SIGKILL");
+    await pool.nextIdle();
+    await pool.listener.until(() => pool.listener.deaths.length === 1, "the death");
+    expect(readdirSync(privateFolder()).sort()).toEqual(["life", "s", "t.out", "w2.box", "w2.out", "w3.box", "w3.out"]);
   });
-  await until(() => files.every((file) => existsSync(file) && readFileSync(file, "utf8").endsWith("\n")), "the cases");
-  const command = execFileSync("ps", ["-o", "args=", "-p", pythonProcesses()[0] ?? ""]).toString();
-  const privateFolder = /\S*skynet-\w{6}/.exec(command.slice(command.indexOf("skynet-scorer") + 13))?.[0];
-  await pool.close();
-  expect(pool.pool.workers.size).toBe(0);
-  expect(pool.listener.deaths).toEqual([]);
-  expect(workers.some(({ pid }) => isAlive(pid))).toBe(false);
-  expect(privateFolder).toMatch(/skynet-/);
-  expect(existsSync(privateFolder ?? "")).toBe(false);
+
+  test.each([
+    ["nonsense", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
+    ["another message", frame({ type: "ready" })],
+    ["the template's name", frame({ type: "hello", role: "template", worker: 0, pid: 1, python: "3", clock_ns: 1 })],
+    [
+      "an unknown worker's name",
+      frame({ type: "hello", role: "worker", worker: 99, pid: 1, python: "3", clock_ns: 1 }),
+    ],
+    ["a living worker's name", frame({ type: "hello", role: "worker", worker: 1, pid: 1, python: "3", clock_ns: 1 })],
+  ])("hangs up on a stranger that says %s", async (_, words) => {
+    const pool = await open("exact_match.py");
+    const worker = await pool.startOne();
+    const stranger = new Socket().connect(join(privateFolder(), "s"));
+    const closed = new Promise((resolve) =>
+      stranger
+        .on("error", () => undefined)
+        .on("close", resolve)
+        .resume(),
+    );
+    stranger.write(words);
+    await closed;
+    expect(await pool.score(worker, [caseOf("a", {}, { label: "a" })])).toHaveLength(1);
+  });
+
+  test("is gone after closing, whatever was in hand", async () => {
+    const pool = await open("ignores_interrupts.py");
+    const path = privateFolder();
+    const workers = await pool.start(3);
+    const files = workers.map((worker, place) => {
+      const file = join(folder, `pids${place}`);
+      worker.run([caseOf("hang", { file })]);
+      return file;
+    });
+    await until(
+      () => files.every((file) => existsSync(file) && readFileSync(file, "utf8").split("\n").length === 3),
+      "the cases",
+    );
+    await pool.close();
+    expect(pool.pool.workers.size).toBe(0);
+    expect(pool.listener.deaths).toEqual([]);
+    expect(workers.some(({ pid }) => isAlive(pid))).toBe(false);
+    expect(existsSync(path)).toBe(false);
+  });
 });
+
+function frame(message: object): Buffer {
+  return encodeFrame(FrameKind.message, Buffer.from(JSON.stringify(message)));
+}

@@ -85,10 +85,11 @@ def json_type(value: object) -> str:
 
 def _read_value(name: str, encoded: bytes) -> object:
     try:
-        text = encoded.decode().strip(BLANKS)
-        value, end = scan_once(text, 0)
-        if end != len(text):
-            raise JSONDecodeError("Extra data", text, end)
+        text = encoded.decode()
+        value, end = scan_once(text, len(text) - len(text.lstrip(BLANKS)))
+        rest = text[end:].lstrip(BLANKS)
+        if rest:
+            raise JSONDecodeError("Extra data", text, len(text) - len(rest))
         return value
     except UnicodeDecodeError as error:
         raise InvalidCaseError(
@@ -107,7 +108,9 @@ def _read_value(name: str, encoded: bytes) -> object:
 
 def _not_json(name: str, text: str, why: str, position: int) -> InvalidCaseError:
     found = "the end" if position >= len(text) else ascii(text[position])
-    return InvalidCaseError(f"{name} is not JSON: {why} at position {position} (found {found}); send valid JSON text")
+    return InvalidCaseError(
+        f"{name} is not JSON: {why.removesuffix(' at')} at position {position} (found {found}); send valid JSON text"
+    )
 
 
 # Bound before a metric can replace parts of `json`. Fails on leading blanks; accepts `NaN` as Python writes it.

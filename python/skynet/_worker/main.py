@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
 import sys
 from typing import NoReturn
 
@@ -12,13 +11,14 @@ from skynet._worker import lifeline, messages
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.descriptors import LoggedDescriptors
 from skynet._worker.exceptions import traceback_text
+from skynet._worker.exiting import exit_in_order
 from skynet._worker.frames import ProtocolError
 from skynet._worker.loading import LoadedMetric, load_metric
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import open_outbox
 from skynet._worker.printing import Printer
 from skynet._worker.seeding import seed_anew
-from skynet._worker.template import EXIT_SECONDS, Template
+from skynet._worker.template import Template
 from skynet._worker.worker import Worker
 
 EXIT_NO_SIDECAR = 98
@@ -53,6 +53,7 @@ def run_template(python_dir: str, folder: str) -> None:
         run_forked_worker(folder, number, metric, configure, printer, template_pid)
 
     Template(connection, folder, python_dir, printer).run(configure, run_forked)
+    exit_in_order()
 
 
 def run_forked_worker(
@@ -105,8 +106,7 @@ def run_spawned_worker(folder: str, number: int) -> None:
     else:
         score_until_told(connection, folder, number, metric, configure, printer, logged)
     life.close()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(EXIT_SECONDS)
+    exit_in_order()
 
 
 def score_until_told(
@@ -122,7 +122,6 @@ def score_until_told(
         raise RuntimeError("a worker was started for a metric that cannot score")
     outbox = open_outbox(worker_file(folder, number, "box"))
     worker = Worker(connection, outbox, metric.call, metric.folder, configure.max_row_bytes, printer)
-    connection.send_message(messages.ready())
     worker.run(logged.let_go)
 
 

@@ -17,6 +17,7 @@ def seed_anew() -> None:
 def seed_with(seed: int) -> None:
     """Seeds both from a number of 64 bits; numpy only where something has imported it."""
     random.seed(seed)
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed([seed & 0xFFFFFFFF, seed >> 32])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        # The attribute, as numpy 2 imports its `random` only when it is asked for.
+        numpy.random.seed([seed & 0xFFFFFFFF, seed >> 32])

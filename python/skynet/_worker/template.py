@@ -22,9 +22,6 @@ from skynet._worker.outbox import make_outbox
 from skynet._worker.printing import Printer
 from skynet._worker.reaping import kill_children, kill_group, reap, reap_ended
 
-# What an interpreter has at hand to end itself, at exit handlers included, once its work is done.
-EXIT_SECONDS = 1
-
 # Runs a forked worker: its number and the metric. Never returns.
 RunForked = Callable[[int, LoadedMetric], NoReturn]
 
@@ -200,9 +197,6 @@ class Template:
         self._pids.clear()
         kill_children()
         _remove_folder(self._folder)
-        # What the metric registered to run at exit may hang; then SIGALRM ends the process.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(EXIT_SECONDS)
 
 
 def _remove_folder(folder: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from mmap import mmap
 from types import FrameType
 
+from skynet._worker import messages
 from skynet._worker.awaiting import Awaiter
 from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCaseError, check_types, scan_once
 from skynet._worker.connection import Connection
@@ -60,7 +61,10 @@ class Worker:
         printer.attach(connection.send_message, self.where_in_hand)
 
     def run(self, before_first_chunk: Callable[[], None]) -> None:
-        """Scores until the sidecar closes the connection or asks to leave. Raises `OSError`, `ProtocolError`."""
+        """Says that it is ready, and scores until the sidecar closes the connection or asks to leave.
+
+        Raises `OSError`, `ProtocolError`.
+        """
         signal.signal(signal.SIGINT, self._on_interrupt)
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             # A service manager sends it to every process, while the sidecar still lets running cases finish. A
@@ -68,11 +72,12 @@ class Worker:
             signal.signal(signal.SIGTERM, on_terminate)
         os.register_at_fork(after_in_child=self._on_fork)
         try:
-            frame = self._next_chunk()
+            self._connection.send_message(messages.ready())
+            payload = self._next_chunk()
             before_first_chunk()
-            while frame is not None and not self._leaving:
-                self.score_chunk(frame)
-                frame = self._next_chunk()
+            while payload is not None:
+                self.score_chunk(payload)
+                payload = None if self._leaving else self._next_chunk()
         except KeyboardInterrupt:
             if not self._leaving:
                 raise

@@ -27,14 +27,23 @@ function checkHeader(source: CaseSource, line: number, names: readonly string[])
   names.forEach((name, place) => {
     const first = names.indexOf(name);
     if (name === "" && names.length > 1) {
-      throw caseFileError(source, line, `column ${String(place + 1)} of ${String(names.length)} has no name; name it in the first line`);
+      throw caseFileError(
+        source,
+        line,
+        `column ${String(place + 1)} of ${String(names.length)} has no name; name it in the first line`,
+      );
     }
     if (first < place) {
       const places = `${String(first + 1)} and ${String(place + 1)}`;
-      throw caseFileError(source, line, `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`);
+      throw caseFileError(
+        source,
+        line,
+        `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`,
+      );
     }
   });
-  if (names.length === 1 && names[0] === "") throw caseFileError(source, line, "the first line is blank; it must name the columns");
+  if (names.length === 1 && names[0] === "")
+    throw caseFileError(source, line, "the first line is blank; it must name the columns");
   return names;
 }
 
@@ -48,45 +57,71 @@ function checkCellCount(source: CaseSource, line: number, cells: readonly string
   );
 }
 
-/** The records with the lines on which they begin. */
+/** The records with the lines on which they begin. Those before a record at fault come first. */
 async function* readRecords(source: CaseSource): AsyncGenerator<readonly [line: number, cells: readonly string[]]> {
   const lines = new LineNumbers();
-  const parser = parse({
-    columns: false,
-    bom: false,
-    info: true,
-    relax_column_count: true,
-    record_delimiter: ["\r\n", "\n"],
-  });
-  let header: readonly string[] = [];
-  const feeding = feed(source, lines, parser);
-  // Awaited below; until then a failure must not count as unhandled.
-  feeding.catch((error: unknown) => parser.destroy(error instanceof Error ? error : new Error(String(error))));
-  try {
-    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
-      if (header.length === 0) header = record;
-      yield [lines.current(), record];
-      lines.advanceTo(info.bytes);
+  const parser = new RecordParser();
+  let header: readonly string[] | undefined;
+  for await (const chunk of upToTheEnd(wholeCharacters(source, lines))) {
+    if (chunk !== undefined) lines.add(chunk);
+    const { records, failure } = await parser.take(chunk);
+    for (const { cells, endByte } of records) {
+      header ??= cells;
+      yield [lines.current(), cells];
+      lines.advanceTo(endByte);
     }
-    await feeding;
-  } catch (error) {
-    if (error instanceof CsvError) throw caseFileError(source, lines.current(), explain(error, header));
-    throw error;
+    if (failure !== undefined) throw caseFileError(source, lines.current(), explain(failure, header ?? []));
   }
+}
+
+/** The chunks, and `undefined` after the last. */
+async function* upToTheEnd(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | undefined> {
+  yield* chunks;
+  yield undefined;
 }
 
 interface CsvRecord {
-  readonly record: readonly string[];
-  readonly info: { readonly bytes: number };
+  readonly cells: readonly string[];
+  /** Where the record ends in the file, its line end included. */
+  readonly endByte: number;
 }
 
-async function feed(source: CaseSource, lines: LineNumbers, parser: ReturnType<typeof parse>): Promise<void> {
-  for await (const chunk of wholeCharacters(source, lines)) {
-    lines.add(chunk);
-    if (!parser.write(chunk)) await new Promise<void>((resolve) => void parser.once("drain", resolve).once("close", resolve));
-    if (parser.destroyed) return;
+/** csv-parse, asked instead of read from: a stream that fails would drop the records that nobody has taken yet. */
+class RecordParser {
+  #records: CsvRecord[] = [];
+  readonly #parser = parse({
+    columns: false,
+    bom: false,
+    relax_column_count: true,
+    record_delimiter: ["\r\n", "\n"],
+    on_record: (cells: string[], { bytes }) => {
+      this.#records.push({ cells, endByte: bytes });
+      return null;
+    },
+  });
+
+  constructor() {
+    // The callbacks of `take` get every error; without a listener it would end the process as well.
+    this.#parser.on("error", () => undefined);
   }
-  parser.end();
+
+  /** Gives it the next bytes, or `undefined` for the end. Returns the records that ended with them, up to one at fault. */
+  async take(
+    chunk: Uint8Array | undefined,
+  ): Promise<{ readonly records: readonly CsvRecord[]; readonly failure: CsvError | undefined }> {
+    const failure = await new Promise<CsvError | undefined>((resolve, reject) => {
+      const settle = (error?: Error | null): void => {
+        if (error === undefined || error === null) resolve(undefined);
+        else if (error instanceof CsvError) resolve(error);
+        else reject(error);
+      };
+      if (chunk === undefined) this.#parser.end(settle);
+      else this.#parser.write(chunk, settle);
+    });
+    const records = this.#records;
+    this.#records = [];
+    return { records, failure };
+  }
 }
 
 /** The chunks again, none of which ends within a character, so that each can be checked to be UTF-8. */
@@ -155,7 +190,8 @@ function explain(error: CsvError, header: readonly string[]): string {
   const place = typeof error["column"] === "number" ? error["column"] : 0;
   const name = header[place];
   const column = name === undefined ? `column ${String(place + 1)}` : `column ${JSON.stringify(name)}`;
-  switch (String(error.code)) {
+  const code: string = error.code;
+  switch (code) {
     case "CSV_QUOTE_NOT_CLOSED":
       return `${column}: the cell opens with a double quote that is never closed; ${HOW_TO_QUOTE}`;
     case "CSV_INVALID_CLOSING_QUOTE":

@@ -8,11 +8,16 @@ export async function* readJsonLines(source: CaseSource): AsyncGenerator<Row> {
     checkUtf8(source, text, line);
     const begin = skipBlanks(text, 0);
     if (begin === text.length) continue;
-    yield atLine(source, text, () => line, () => {
-      const [columns, end] = readColumns(text, begin);
-      expectEnd(text, end);
-      return { line, columns };
-    });
+    yield atLine(
+      source,
+      text,
+      () => line,
+      () => {
+        const [columns, end] = readColumns(text, begin);
+        expectEnd(text, end);
+        return { line, columns };
+      },
+    );
   }
 }
 
@@ -22,7 +27,12 @@ export async function* readJson(source: CaseSource): AsyncGenerator<Row> {
   checkUtf8(source, text, 1);
   if (skipBlanks(text, 0) === text.length) return;
   const lineOf = lineCounter(text);
-  const begins = atLine(source, text, (offset) => lineAt(text, offset), () => findCases(text));
+  const begins = atLine(
+    source,
+    text,
+    (offset) => lineAt(text, offset),
+    () => findCases(text),
+  );
   for (const begin of begins) {
     yield atLine(source, text, lineOf, () => ({ line: lineOf(begin), columns: readColumns(text, begin)[0] }));
   }
@@ -56,7 +66,10 @@ function findCases(text: Uint8Array): readonly number[] {
   return begins;
 }
 
-function readColumns(text: Uint8Array, begin: number): readonly [columns: ReadonlyMap<string, Uint8Array>, end: number] {
+function readColumns(
+  text: Uint8Array,
+  begin: number,
+): readonly [columns: ReadonlyMap<string, Uint8Array>, end: number] {
   if (text[begin] !== OPEN_OBJECT) {
     // What is not even JSON is told as such first.
     readValue(text, begin);
@@ -64,7 +77,8 @@ function readColumns(text: Uint8Array, begin: number): readonly [columns: Readon
   }
   const columns = new Map<string, Uint8Array>();
   const end = readObject(text, begin, (key, valueBegin, valueEnd) => {
-    if (columns.has(key)) throw new JsonTextError(`the column ${JSON.stringify(key)} stands twice in this case`, valueBegin);
+    if (columns.has(key))
+      throw new JsonTextError(`the column ${JSON.stringify(key)} stands twice in this case`, valueBegin);
     columns.set(key, text.subarray(valueBegin, valueEnd));
   });
   return [columns, end];
@@ -77,8 +91,11 @@ function atLine<T>(source: CaseSource, text: Uint8Array, lineOf: (offset: number
   } catch (error) {
     if (!(error instanceof JsonTextError)) throw error;
     const line = lineOf(error.offset);
-    const lineBegin = error.offset === 0 ? 0 : Buffer.from(text.buffer, text.byteOffset, error.offset).lastIndexOf(0x0a) + 1;
-    const character = Buffer.from(text.buffer, text.byteOffset + lineBegin, error.offset - lineBegin).toString("utf8").length;
+    const lineBegin =
+      error.offset === 0 ? 0 : Buffer.from(text.buffer, text.byteOffset, error.offset).lastIndexOf(0x0a) + 1;
+    const character = Buffer.from(text.buffer, text.byteOffset + lineBegin, error.offset - lineBegin).toString(
+      "utf8",
+    ).length;
     throw caseFileError(source, line, `character ${String(character + 1)}: ${error.message}`);
   }
 }

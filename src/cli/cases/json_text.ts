@@ -67,7 +67,8 @@ export function skipBlanks(text: Uint8Array, at: number): number {
 /** Throws where anything but blanks follows. */
 export function expectEnd(text: Uint8Array, at: number): void {
   const next = skipBlanks(text, at);
-  if (next < text.length) throw new JsonTextError(`expected nothing after the value, found ${describe(text, next)}`, next);
+  if (next < text.length)
+    throw new JsonTextError(`expected nothing after the value, found ${describe(text, next)}`, next);
 }
 
 /** The string that stands, with its quotes, in `text` from `begin` to `end`. */
@@ -190,7 +191,9 @@ function describe(text: Uint8Array, at: number): string {
   const byte = text[at];
   if (byte === undefined) return "the end of the text";
   if (byte < 0x20 || byte === 0x7f) return CONTROL_NAMES[byte] ?? `the control character U+${hex4(byte)}`;
-  const [character = ""] = Buffer.from(text.buffer, text.byteOffset + at, Math.min(4, text.length - at)).toString("utf8");
+  const [character = ""] = Buffer.from(text.buffer, text.byteOffset + at, Math.min(4, text.length - at)).toString(
+    "utf8",
+  );
   return JSON.stringify(character);
 }
 
@@ -227,4 +230,8 @@ const CLOSE_OBJECT = 0x7d;
 const ESCAPES = Buffer.from('"\\/bfnrt');
 const INFINITY = Buffer.from("Infinity");
 const WORDS = ["true", "false", "null", "NaN"].map((word) => Buffer.from(word)).concat(INFINITY);
-const CONTROL_NAMES: Readonly<Record<number, string>> = { 0x09: "a tab", 0x0a: "the end of the line", 0x0d: "a carriage return" };
+const CONTROL_NAMES: Readonly<Record<number, string>> = {
+  0x09: "a tab",
+  0x0a: "the end of the line",
+  0x0d: "a carriage return",
+};

@@ -47,7 +47,11 @@ export async function readCases(options: CaseFileOptions, signal: AbortSignal): 
     const id = options.columns.id === undefined ? "" : readId(source, row, options.columns.id, values.id);
     const twin = id === "" ? undefined : ids.get(id);
     if (twin !== undefined) {
-      throw caseFileError(source, row.line, `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`);
+      throw caseFileError(
+        source,
+        row.line,
+        `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`,
+      );
     }
     if (id !== "") ids.set(id, row.line);
     lines.push(row.line);
@@ -91,7 +95,8 @@ function readId(source: CaseSource, row: Row, column: string, text: Uint8Array |
   const json = text === undefined ? "" : Buffer.from(text).toString("utf8");
   const id = json.startsWith('"') ? String(JSON.parse(json)) : json;
   if (id === "" || /^[[{ntfNI]/.test(json)) {
-    const found = text === undefined ? "this case has none" : `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`;
+    const found =
+      text === undefined ? "this case has none" : `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`;
     throw caseFileError(source, row.line, `--id-column ${column}: expected a string or a number, ${found}`);
   }
   return id;

@@ -13,7 +13,10 @@ export interface CaseSource {
 
 /** Opens a case file, or standard input for `-`. One byte order mark at the beginning is dropped. */
 export function openSource(file: string, signal: AbortSignal): CaseSource {
-  const stream = addAbortSignal(signal, file === "-" ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES }));
+  const stream = addAbortSignal(
+    signal,
+    file === "-" ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES }),
+  );
   const name = file === "-" ? "standard input" : file;
   return { name, chunks: dropByteOrderMark(readable(name, stream)) };
 }
@@ -62,7 +65,11 @@ export function checkUtf8(source: CaseSource, text: Uint8Array, firstLine: numbe
   if (isUtf8(text)) return;
   let line = firstLine;
   let begin = 0;
-  for (let end = text.indexOf(LINE_FEED); end >= 0 && isUtf8(text.subarray(begin, end)); end = text.indexOf(LINE_FEED, begin)) {
+  for (
+    let end = text.indexOf(LINE_FEED);
+    end >= 0 && isUtf8(text.subarray(begin, end));
+    end = text.indexOf(LINE_FEED, begin)
+  ) {
     line += 1;
     begin = end + 1;
   }

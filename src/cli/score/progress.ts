@@ -111,7 +111,12 @@ class Rate {
 }
 
 /** One line that fits the terminal: the words first, the bar in the room that is left. */
-export function progressLine(tally: Tally | undefined, total: number, rate: { perSecond(): number }, width: number): string {
+export function progressLine(
+  tally: Tally | undefined,
+  total: number,
+  rate: { perSecond(): number },
+  width: number,
+): string {
   const words = progressText(tally, total, rate);
   // The last column stays free: some terminals wrap when it is written.
   const room = Math.min(MOST_BAR_WIDTH, width - words.length - 2);

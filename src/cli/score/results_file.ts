@@ -58,7 +58,11 @@ export class ResultsFile {
     this.#written += rest.length;
     this.#waiting.clear();
     await this.#write(rest.map(([, line]) => line).join(""));
-    await new Promise<void>((resolve) => this.stream.close(() => { resolve(); }));
+    await new Promise<void>((resolve) =>
+      this.stream.close(() => {
+        resolve();
+      }),
+    );
     this.#throwFailure();
   }
 

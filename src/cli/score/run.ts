@@ -87,14 +87,16 @@ class Expected {
 
   take({ index }: CaseResult): void {
     const has = this.#has[index];
-    if (has === undefined) throw new CommandError(`the sidecar sent a result for case ${String(index)}, which was never sent`);
+    if (has === undefined)
+      throw new CommandError(`the sidecar sent a result for case ${String(index)}, which was never sent`);
     if (has === 1) throw new CommandError(`the sidecar sent a second result for case ${String(index)}`);
     this.#has[index] = 1;
     this.#missing -= 1;
   }
 
   checkComplete(): void {
-    if (this.#missing > 0) throw new CommandError(`the sidecar ended the call without a result for ${String(this.#missing)} cases`);
+    if (this.#missing > 0)
+      throw new CommandError(`the sidecar ended the call without a result for ${String(this.#missing)} cases`);
   }
 }
 

@@ -33,12 +33,15 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
   const [p50, p99] = tally.metricMs.at(0.5, 0.99);
   const facts = [
     `${number(tally.results)} of ${number(cases.lines.length)} cases`,
-    ...(p50 === undefined || p99 === undefined ? [] : [`metric time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
+    ...(p50 === undefined || p99 === undefined
+      ? []
+      : [`metric time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
     `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
   ];
   blocks.push(facts.join("\n"));
   if (output !== undefined) blocks.push(`${count(output.written, "result")} in ${output.path}`);
-  return `${blocks.join("\n\n")}\n`;
+  // The table pads its last column too; blanks at the end of a line are in the way of whoever copies it.
+  return `${blocks.join("\n\n").replace(/ +$/gm, "")}\n`;
 }
 
 /** The summary for machines; what is not known is null. */
@@ -76,7 +79,10 @@ export function caseName({ id, index }: { readonly id: string; readonly index: n
 }
 
 function scoreTable(rows: readonly (readonly [string, RunningStatistics])[]): Table.Table {
-  const table = plainTable(["", "cases", "mean", "sd", "95 % confidence interval"], ["left", "right", "right", "right", "left"]);
+  const table = plainTable(
+    ["", "cases", "mean", "sd", "95 % confidence interval"],
+    ["left", "right", "right", "right", "left"],
+  );
   for (const [name, statistics] of rows) {
     const interval = statistics.confidence95;
     table.push([
@@ -94,9 +100,14 @@ function lowestTable(lowest: readonly LowCase[], cases: CaseSet, width: number):
   const table = plainTable(["lowest", "score", "feedback"], ["left", "right", "left"]);
   const names = lowest.map((low) => cutToWidth(caseName(low, cases), 24));
   const scores = lowest.map(({ value }) => decimal(value));
-  const taken = Math.max(6, ...names.map((name) => name.length)) + Math.max(5, ...scores.map((text) => text.length)) + 4;
+  const taken =
+    Math.max(6, ...names.map((name) => name.length)) + Math.max(5, ...scores.map((text) => text.length)) + 4;
   lowest.forEach(({ feedback }, place) => {
-    table.push([names[place] ?? "", scores[place] ?? "", cutToWidth(oneLine(feedback), Math.max(20, width - taken - 1))]);
+    table.push([
+      names[place] ?? "",
+      scores[place] ?? "",
+      cutToWidth(oneLine(feedback), Math.max(20, width - taken - 1)),
+    ]);
   });
   return table;
 }

@@ -1,0 +1,72 @@
+"""Fixtures: metrics as files, the double of the sidecar, the contract's vectors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fake_sidecar import FakeSidecar, Peer
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+WriteMetric = Callable[..., Path]
+StartWorker = Callable[..., "tuple[FakeSidecar, Peer]"]
+
+
+def contract_vectors(name: str) -> list[dict[str, object]]:
+    """A file of vectors from the contract, in `SKYNET_SHARED` or in `shared` beside the repository."""
+    shared = Path(os.environ.get("SKYNET_SHARED") or REPOSITORY.parent / "shared")
+    with (shared / "contract" / name).open(encoding="utf-8", newline="\n") as file:
+        return [json.loads(line) for line in file]
+
+
+@pytest.fixture
+def write_metric(tmp_path: Path) -> WriteMetric:
+    """Writes a metric, and files beside it, into a folder of its own. Returns the metric's path."""
+
+    def write(source: str, name: str = "metric.py", **beside: str) -> Path:
+        folder = tmp_path / "metric"
+        folder.mkdir(exist_ok=True)
+        for stem, text in beside.items():
+            (folder / f"{stem}.py").write_text(text, encoding="utf-8")
+        path = folder / name
+        path.write_text(source, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def start_sidecar() -> Iterator[Callable[..., FakeSidecar]]:
+    """Starts doubles of the sidecar, which all end with the test."""
+    sidecars: list[FakeSidecar] = []
+
+    def start(**settings: object) -> FakeSidecar:
+        sidecars.append(FakeSidecar(**settings))  # type: ignore[arg-type]
+        return sidecars[-1]
+
+    yield start
+    for sidecar in sidecars:
+        sidecar.__exit__(None)
+
+
+@pytest.fixture
+def start_worker(write_metric: WriteMetric, start_sidecar: Callable[..., FakeSidecar]) -> StartWorker:
+    """Starts a worker for a metric given as source, by default a forked one."""
+
+    def start(
+        source: str, start_method: str = "fork", beside: dict[str, str] | None = None, **settings: object
+    ) -> tuple[FakeSidecar, Peer]:
+        sidecar = start_sidecar()
+        sidecar.configure(write_metric(source, **(beside or {})), start_method, **settings)
+        return sidecar, sidecar.start()
+
+    return start
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def start_method(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

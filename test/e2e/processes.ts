@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** One process, as /proc shows it. */
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  /** The kernel's letter: `R` running or waiting for a core, `S` asleep, `Z` ended and not reaped. */
+  readonly state: string;
+  readonly command: string;
+}
+
+/**
+ * Every living process whose environment holds `NAME=value`, the one that got it first included. What a process starts has
+ * its environment, so this finds forks, subprocesses and daemons alike, whoever their parent is by now.
+ */
+export function processesWith(variable: string): ProcessEntry[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => read(`/proc/${pid}/environ`).split("\0").includes(variable))
+    .map((pid) => readProcess(Number(pid)))
+    .filter((entry) => entry !== undefined);
+}
+
+/** `undefined` where there is no such process; one that ended and was not reaped yet is there, in state `Z`. */
+export function readProcess(pid: number): ProcessEntry | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === "") return undefined;
+  // The command's name stands in brackets and may hold blanks and brackets itself.
+  const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const command = read(`/proc/${pid}/cmdline`).split("\0").join(" ").slice(0, 120);
+  return { pid, parent: Number(parent), state, command };
+}
+
+/** Whether a process runs; one that has ended does not, reaped or not. */
+export function isAlive(pid: number): boolean {
+  const state = readProcess(pid)?.state;
+  return state !== undefined && state !== "Z" && state !== "X";
+}
+
+/** The most memory that a process has had resident so far, in bytes. */
+export function peakMemory(pid: number): number {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1];
+  if (kilobytes === undefined) throw new Error(`process ${pid} is gone, or /proc does not tell its memory`);
+  return Number(kilobytes) * 1024;
+}
+
+/** CPU time of a process and of its children that have ended, in milliseconds, to the clock tick (10 ms). */
+export function cpuMs(pid: number): number {
+  const stat = read(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+}
+
+/** Empty where the process is gone, or is none of ours. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { type CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
+import { ContractStatus } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
+import { caseOf, failed, plain } from "./cases.js";
+import { fixture, Workspace } from "./scenario.js";
+import { Sidecar } from "./sidecar.js";
+
+interface ReturnVector {
+  readonly returns: string;
+  readonly valid: boolean;
+  readonly score?: number;
+  readonly scores?: Readonly<Record<string, number>>;
+  readonly feedback?: string;
+  readonly side_info?: Readonly<Record<string, unknown>>;
+}
+
+interface SignatureVector {
+  readonly source: string;
+  readonly valid: boolean;
+  readonly arguments?: number;
+  readonly check?: string;
+}
+
+/** The contract's own vectors, each through a real worker. */
+describe("return values", () => {
+  const vectors = readVectors<ReturnVector>("return_values.jsonl");
+  let results: CaseResult[] = [];
+
+  beforeAll(async () => {
+    const sidecar = await Sidecar.start({ metric: fixture("returns_what_it_is_told.py") });
+    try {
+      results = await sidecar.client.score(vectors.map(({ returns }) => caseOf("", { returns })));
+    } finally {
+      await sidecar.stop();
+    }
+  });
+
+  test.for(vectors.map((vector, place) => [vector.returns, vector, place] as const))("%s", ([, vector, place]) => {
+    const result = results[place];
+    if (result === undefined) throw new Error("it got no result");
+    if (!vector.valid) {
+      expect(plain(result)).toEqual(failed(place, "METRIC_RETURN_VALUE", expect.stringMatching(/.{10}/)));
+      return;
+    }
+    if (result.outcome.case !== "score") throw new Error(`it is valid, and got ${JSON.stringify(plain(result))}`);
+    const { value, feedback, scores, sideInfoJson } = result.outcome.value;
+    expect(value).toBe(vector.score);
+    expect(scores).toEqual(vector.scores ?? {});
+    expect(sideInfoJson === "" ? {} : JSON.parse(sideInfoJson)).toEqual(vector.side_info ?? {});
+    if (vector.feedback !== undefined) expect(feedback).toBe(vector.feedback);
+  });
+});
+
+describe("signatures", () => {
+  const workspace = new Workspace();
+  let sidecar: Sidecar;
+
+  beforeAll(async () => {
+    sidecar = await Sidecar.start({ metric: workspace.write("metric.py", FIRST), args: ["--workers", "1"] });
+  });
+  afterAll(async () => {
+    await sidecar.stop();
+    workspace.remove();
+  });
+
+  test.for(readVectors<SignatureVector>("signatures.jsonl").map((vector) => [vector.source, vector] as const))(
+    "%j",
+    async ([, vector]) => {
+      workspace.write("metric.py", vector.source);
+      const logged = sidecar.log.length;
+      sidecar.signal("SIGHUP");
+      await sidecar.logged("the outcome of the load", (line) => "reason" in line && sidecar.log.indexOf(line) >= logged);
+
+      const metric = await sidecar.client.describeMetric();
+      const events = await sidecar.client.checkContract([]);
+
+      const failedChecks = events.flatMap(({ event }) =>
+        event.case === "check" && event.value.status === ContractStatus.FAILED ? [event.value.name] : [],
+      );
+      expect({ loaded: metric.loaded, arguments: metric.arguments, failedChecks }).toEqual({
+        loaded: vector.valid,
+        arguments: vector.arguments ?? 0,
+        failedChecks: vector.check === undefined ? (vector.valid ? [] : ["Metric file"]) : [vector.check],
+      });
+    },
+  );
+});
+
+const FIRST = "def score(input, output): return 1.0, {'feedback': 'Fine.'}\n";
+
+function readVectors<T>(name: string): T[] {
+  const shared = process.env["SKYNET_SHARED"];
+  if (shared === undefined) throw new Error("SKYNET_SHARED must name the folder that holds contract/ and data/");
+  const lines = readFileSync(join(shared, "contract", name), "utf8").split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as T);
+}
