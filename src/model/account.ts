@@ -7,18 +7,27 @@ import { addTokens, type TokenUsage } from "./token_usage.js";
 
 /** What every model call of the sidecar goes through, whoever makes it: its price, and the limit on all. */
 export class ModelAccount {
+  #prices: Promise<Prices> | undefined;
+
   constructor(
-    private readonly prices: Prices,
-    private readonly budget: Budget,
+    /** Called once, before the first call. */
+    private readonly openPrices: () => Promise<Prices>,
+    readonly budget: Budget,
   ) {}
+
+  /** Does what the first call would otherwise wait for. */
+  async warmUp(): Promise<void> {
+    await (this.#prices ??= this.openPrices());
+  }
 
   /**
    * Opens the bill of one call to `model`, which may take several requests; `meter` counts the call when the bill is closed.
    * Throws `ModelCallError` `budget_spent`; such a call was never made, and no meter counts it.
    */
-  open(model: string, meter: Meter | undefined): CallBill {
+  async open(model: string, meter: Meter | undefined): Promise<CallBill> {
+    const prices = await (this.#prices ??= this.openPrices());
     this.budget.admit();
-    return new CallBill(model, this.prices, this.budget, meter);
+    return new CallBill(model, prices, this.budget, meter);
   }
 }
 

@@ -51,7 +51,7 @@ export class ModelClient {
   /** Asks for one chat completion. Throws `ModelCallError`, and nothing else; its cost is counted then too. */
   async complete(request: ModelRequest, { signal, deadlineAt, meter }: CompleteOptions = {}): Promise<ModelAnswer> {
     const model = chooseModel(request.model, this.options.models);
-    const bill = this.options.account.open(model, meter);
+    const bill = await this.options.account.open(model, meter);
     const ownDeadline = performance.now() + (request.timeoutMs ?? Infinity);
     const limit = new CallLimit(signal, Math.min(ownDeadline, deadlineAt ?? Infinity));
     try {

@@ -56,16 +56,9 @@ export interface ProviderOptions {
 }
 
 /** Opens the way to a provider; connections are made when the first call needs them. Throws where the base URL or the proxy is wrong. */
-export async function openProvider({ baseUrl, key, environment }: ProviderOptions): Promise<HttpProvider> {
+export function openProvider({ baseUrl, key, environment }: ProviderOptions): HttpProvider {
   const url = parseBaseUrl(baseUrl);
-  const proxy = proxyFor(url, environment);
-  // Loading it takes some 80 ms of CPU, which a sidecar without a model need not spend.
-  const { Agent, ProxyAgent, request } = await import("undici");
-  const dispatcher =
-    proxy === undefined
-      ? new Agent(CONNECTION_OPTIONS)
-      : new ProxyAgent({ ...CONNECTION_OPTIONS, uri: proxy.href, proxyTunnel: url.protocol === "https:" });
-  return new HttpProvider(url, key, proxy?.host, dispatcher, request);
+  return new HttpProvider(url, key, proxyFor(url, environment));
 }
 
 /** As many sockets as there are calls in flight; each is kept for the next call as long as servers commonly allow. */
@@ -74,21 +67,21 @@ const CONNECTION_OPTIONS = { connections: null, pipelining: 1, keepAliveTimeout:
 /** A provider over HTTP. */
 export class HttpProvider implements ModelProvider {
   readonly baseUrl: string;
+  #connections: Promise<Connections> | undefined;
 
   constructor(
     private readonly url: URL,
     readonly key: ApiKey,
-    private readonly proxyHost: string | undefined,
-    private readonly dispatcher: Dispatcher,
-    private readonly request: typeof undiciRequest,
+    private readonly proxy: URL | undefined,
   ) {
     this.baseUrl = url.href;
   }
 
   async send({ method, path, body, signal }: ProviderRequest): Promise<ProviderReply> {
+    const { dispatcher, request } = await this.#open();
     try {
-      const response = await this.request(this.#urlOf(path), {
-        dispatcher: this.dispatcher,
+      const response = await request(this.#urlOf(path), {
+        dispatcher,
         method,
         headers: {
           accept: "application/json, text/event-stream",
@@ -112,9 +105,28 @@ export class HttpProvider implements ModelProvider {
     }
   }
 
+  /** Does what the first call would otherwise wait for. */
+  async warmUp(): Promise<void> {
+    await this.#open();
+  }
+
   /** Ends all connections; calls in flight fail. */
   async close(): Promise<void> {
-    await this.dispatcher.destroy();
+    const connections = await this.#connections;
+    await connections?.dispatcher.destroy();
+  }
+
+  /** Loading the HTTP client takes some 80 ms of CPU, which a sidecar without model calls need not spend. */
+  #open(): Promise<Connections> {
+    return (this.#connections ??= this.#load());
+  }
+
+  async #load(): Promise<Connections> {
+    const { Agent, ProxyAgent, request } = await import("undici");
+    if (this.proxy === undefined) return { dispatcher: new Agent(CONNECTION_OPTIONS), request };
+    const isTunnel = this.url.protocol === "https:";
+    const uri = this.proxy.href;
+    return { dispatcher: new ProxyAgent({ ...CONNECTION_OPTIONS, uri, proxyTunnel: isTunnel }), request };
   }
 
   /** A query in the base URL, such as `?api-version=…`, stays behind the path. */
@@ -135,11 +147,16 @@ export class HttpProvider implements ModelProvider {
   #toConnectionError(error: unknown, signal: AbortSignal): unknown {
     if (signal.aborted) return signal.reason;
     const code = codeOf(error);
-    const through = this.proxyHost === undefined ? "" : ` through the proxy ${this.proxyHost}`;
+    const through = this.proxy === undefined ? "" : ` through the proxy ${this.proxy.host}`;
     const what = `no connection to ${this.url.origin}${through}: ${WORDS[code] ?? (code === "" ? "it failed" : code)}`;
     if (!CERTIFICATE_CODE.test(code)) return new ConnectionError(what, true);
     return new ConnectionError(`${what}; name the authority that signed it with NODE_EXTRA_CA_CERTS=FILE`, false);
   }
+}
+
+interface Connections {
+  readonly dispatcher: Dispatcher;
+  readonly request: typeof undiciRequest;
 }
 
 /** Throws where the text is no address for a provider. */
