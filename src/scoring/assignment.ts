@@ -1,3 +1,4 @@
+import { Meter, type MeteredUsage } from "../model/meter.js";
 import type { ChunkUsage } from "../worker/types.js";
 import type { Call, Pending } from "./call.js";
 import type { Usage } from "./worker_count.js";
@@ -14,6 +15,9 @@ export class Assignment {
   #left: number;
   #seen: ChunkUsage = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
   #seenCases = 0;
+  /** By position; made when the first model call comes. */
+  #meters: Map<number, Meter> | undefined;
+  #modelCalls: AbortController | undefined;
 
   constructor(
     readonly call: Call,
@@ -26,6 +30,30 @@ export class Assignment {
     this.heardAt = startedAt;
     this.#left = cases.length;
     this.#settled = new Array<boolean>(cases.length).fill(false);
+  }
+
+  /** Aborted when nobody waits for the chunk's model calls any more. */
+  get signal(): AbortSignal {
+    this.#modelCalls ??= new AbortController();
+    return this.#modelCalls.signal;
+  }
+
+  abortModelCalls(): void {
+    this.#modelCalls?.abort();
+  }
+
+  /** Counts the model calls of the case at a position (`undefined`: of none), and in `total`. */
+  meter(position: number | undefined, total: Meter): Meter {
+    if (position === undefined) return total;
+    this.#meters ??= new Map();
+    let meter = this.#meters.get(position);
+    if (meter === undefined) this.#meters.set(position, (meter = new Meter(total)));
+    return meter;
+  }
+
+  /** What the model calls of a case used; `undefined` where it made none. */
+  modelUsage(position: number | undefined): MeteredUsage | undefined {
+    return position === undefined ? undefined : this.#meters?.get(position)?.usage();
   }
 
   /** Cases without a result. */

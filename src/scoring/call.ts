@@ -1,31 +1,46 @@
-import { type Case, caseBytes } from "./case.js";
+import type { MeteredUsage } from "../model/meter.js";
+import { type Case, caseBytes, type JsonBytes } from "./case.js";
 import { CallFlight, type TotalFlight } from "./in_flight.js";
-import { caseFault, outcomeBytes } from "./outcome.js";
-import type { CaseResult, Outcome } from "./result.js";
+import { ObservationError } from "./observations.js";
+import { caseFault, invalidCase, outcomeBytes } from "./outcome.js";
+import type { CaseError, CaseResult, Observed, Outcome } from "./result.js";
 import { type MetricDescription, type ScoreCall, ScorerError } from "./scorer.js";
 
 /** A case that waits for its result. */
 export interface Pending {
   readonly item: Case;
-  readonly bytes: number;
+  /** What it costs in memory. */
+  bytes: number;
   /** When it was read, on `performance.now()`. */
   readonly arrivedAt: number;
   /** How many workers died with it next in line, but not in hand. */
   lostStarts: number;
+  /** What the metric is given: the case's own output, or what the run returned. */
+  output: JsonBytes | undefined;
+  /** What was measured of the run that made the output. */
+  observed: Observed | undefined;
+  /** Whether the sidecar makes the output by running the artifact. */
+  readonly isRun: boolean;
 }
 
 /** The scheduler, as a call sees it. */
 export interface CallHost {
-  /** Cases were queued. */
+  /** Cases were queued, for the metric or to be run. */
   queued(call: Call): void;
+  /** What was measured of the run that belongs to a case. Throws `ObservationError`. */
+  observed(item: Case): Observed | undefined;
+  /** Whether there is run code. */
+  readonly hasRuns: boolean;
   /** The call is over: drop what it has queued, end what it has running. */
   over(call: Call): void;
 }
 
 /** One call: its queue, its results, and how much of both may stand. */
 export class Call implements ScoreCall {
-  /** Cases that no worker has; first in, first out. */
+  /** Cases with an output that no worker has; first in, first out. */
   readonly queue: Pending[] = [];
+  /** Cases that wait to be run. */
+  readonly runQueue: Pending[] = [];
   readonly #flight: CallFlight;
   #ready: CaseResult[] = [];
   #readyBytes = 0;
@@ -83,14 +98,33 @@ export class Call implements ScoreCall {
     }
   }
 
-  /** A case's one result. */
-  settle(pending: Pending, outcome: Outcome, queuedMs: number, metricMs: number): void {
+  /** A case's one result. `metricUsage`: what its metric's model calls used. */
+  settle(pending: Pending, outcome: Outcome, queuedMs: number, metricMs: number, metricUsage?: MeteredUsage): void {
     if (this.isOver) return;
-    const { id, index } = pending.item;
-    this.#ready.push({ id, index, outcome, queuedMs: Math.max(0, queuedMs), metricMs });
-    const bytes = outcomeBytes(outcome);
+    const { item, isRun, output, observed } = pending;
+    this.#ready.push({
+      id: item.id,
+      index: item.index,
+      outcome,
+      queuedMs: Math.max(0, queuedMs),
+      metricMs,
+      ...(observed === undefined ? {} : { observation: observed }),
+      ...(metricUsage === undefined ? {} : { metricUsage }),
+      ...(isRun && output !== undefined ? { output } : {}),
+    });
+    const bytes = outcomeBytes(outcome) + (isRun ? (output?.length ?? 0) : 0);
     this.#readyBytes += bytes;
     this.#flight.add(0, bytes - pending.bytes);
+  }
+
+  /** A run has made the case's output: the metric is next. */
+  ran(pending: Pending, output: JsonBytes): void {
+    if (this.isOver) return;
+    pending.output = output;
+    pending.bytes += output.length;
+    this.#flight.add(0, output.length);
+    this.queue.push(pending);
+    this.host.queued(this);
   }
 
   /** Lets the consumer see what was settled. */
@@ -135,7 +169,7 @@ export class Call implements ScoreCall {
     this.#readyBytes -= bytes;
     if (this.isOver) return;
     this.#flight.add(-results.length, -bytes);
-    if (this.queue.length > 0) this.host.queued(this);
+    this.host.queued(this);
   }
 
   /** Pulls batches while there is room. Never rejects: what goes wrong is told by `score`. */
@@ -179,11 +213,13 @@ export class Call implements ScoreCall {
     let bytes = 0;
     let settled = false;
     for (const item of batch) {
-      const pending: Pending = { item, bytes: caseBytes(item), arrivedAt, lostStarts: 0 };
+      const isRun = item.output === undefined;
+      const { output, observed } = item;
+      const pending: Pending = { item, bytes: caseBytes(item), arrivedAt, lostStarts: 0, output, observed, isRun };
       bytes += pending.bytes;
-      const fault = caseFault(item);
+      const fault = caseFault(item, this.host.hasRuns) ?? this.#observe(pending);
       if (fault === undefined) {
-        this.queue.push(pending);
+        (isRun ? this.runQueue : this.queue).push(pending);
       } else {
         this.settle(pending, fault, 0, 0);
         settled = true;
@@ -191,6 +227,17 @@ export class Call implements ScoreCall {
     }
     this.#flight.add(batch.length, bytes);
     if (settled) this.flush();
-    if (this.queue.length > 0) this.host.queued(this);
+    this.host.queued(this);
+  }
+
+  #observe(pending: Pending): CaseError | undefined {
+    if (pending.item.observationId === "") return undefined;
+    try {
+      pending.observed = this.host.observed(pending.item);
+      return undefined;
+    } catch (reason) {
+      if (reason instanceof ObservationError) return invalidCase(reason.message);
+      throw reason;
+    }
   }
 }

@@ -1,3 +1,5 @@
+import type { Observed } from "./result.js";
+
 /** UTF-8 bytes of one JSON text, unread. */
 export type JsonBytes = Uint8Array;
 
@@ -17,6 +19,8 @@ export interface Case {
   readonly observationId: string;
   /** The artifact of the request that brought the case; absent: none. */
   readonly artifact?: JsonBytes;
+  /** What was measured of the run that made `output`, where that is known already; absent: `observationId` tells, or a run. */
+  readonly observed?: Observed;
   /** What is wrong with a payload that could not even be carried over (a `Value` with NaN); the case is `INVALID_CASE`. */
   readonly fault?: string;
 }
@@ -24,6 +28,7 @@ export interface Case {
 /** What a case costs in memory while it is in flight, in bytes. */
 export function caseBytes(item: Case): number {
   const payload = (item.input?.length ?? 0) + (item.output?.length ?? 0) + (item.expected?.length ?? 0);
+  // An artifact belongs to a whole request and is counted by none of its cases.
   return payload + CASE_OVERHEAD_BYTES;
 }
 

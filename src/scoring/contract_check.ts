@@ -37,6 +37,9 @@ export interface ContractCheck {
   readonly durationMs: number;
 }
 
+/** What a check needs of a scorer. */
+export type CheckedScorer = Pick<Scorer, "describe" | "open" | "metricTimeoutMs">;
+
 /** What to check the metric on. */
 export interface ContractSamples {
   /** The first `SAMPLE_LIMIT` of those given. */
@@ -64,7 +67,7 @@ export const STEP_NAMES: Readonly<Record<ContractStep, string>> = {
  * did not load, is a failed step and never an error. Throws `ScorerError` where the scorer closes or `signal` is aborted.
  */
 export async function* checkContract(
-  scorer: Scorer,
+  scorer: CheckedScorer,
   samples: ContractSamples,
   signal: AbortSignal,
 ): AsyncGenerator<ContractCheck, void, undefined> {
@@ -171,7 +174,7 @@ function runChecks({ samples, hasArtifact }: ContractSamples): ContractCheck[] {
 }
 
 /** The second round repeats only what scored: a sample that took its whole timeout need not do so again. */
-async function scoreTwice(scorer: Scorer, samples: readonly Case[], signal: AbortSignal): Promise<Attempt[]> {
+async function scoreTwice(scorer: CheckedScorer, samples: readonly Case[], signal: AbortSignal): Promise<Attempt[]> {
   const first = await scoreOnce(scorer, samples, 1, signal);
   const scored = first.filter(({ result }) => result.outcome.kind === "score").map(({ sample }) => sample);
   if (scored.length === 0) return first;
@@ -180,7 +183,7 @@ async function scoreTwice(scorer: Scorer, samples: readonly Case[], signal: Abor
 
 /** A call of its own: index and id stay those of the first round, on which a metric's random seed may depend. */
 async function scoreOnce(
-  scorer: Scorer,
+  scorer: CheckedScorer,
   samples: readonly Case[],
   round: Attempt["round"],
   signal: AbortSignal,

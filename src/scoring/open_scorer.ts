@@ -1,10 +1,15 @@
 import { availableParallelism } from "node:os";
 
+import type { ModelClient } from "../model/client.js";
+import { Meter, type MeteredUsage } from "../model/meter.js";
 import type { Log } from "../worker/log.js";
 import { openPool } from "../worker/pool.js";
 import type { OpenPool } from "../worker/types.js";
-import { Generation, type GenerationOptions } from "./generation.js";
+import { Generation, type GenerationOptions, type RunOptions } from "./generation.js";
 import { TotalFlight } from "./in_flight.js";
+import { ModelCalls } from "./model_calls.js";
+import { ObservationBook } from "./observation_book.js";
+import type { Observations } from "./observations.js";
 import { type MetricDescription, type ScoreCall, type Scorer, ScorerError } from "./scorer.js";
 
 export interface ScorerOptions {
@@ -23,25 +28,37 @@ export interface ScorerOptions {
   readonly seed: bigint | undefined;
   /** A result that needs more bytes is an error of its case. */
   readonly maxRowBytes: number;
+  /** How artifacts are run; `undefined`: they are not. */
+  readonly run: RunOptions | undefined;
 }
 
-/** Loads the metric and starts to score. Resolves when it has loaded, or not: `describe()` tells. */
-export async function openScorer(options: ScorerOptions, log: Log, open: OpenPool = openPool): Promise<Scorer> {
-  const { metric, python, startMethod, loadTimeoutMs, maxRowBytes, metricTimeoutMs, seed, maxWorkers } = options;
-  const scorer: MetricScorer = new MetricScorer({
-    pool: { metric, python, startMethod, loadTimeoutMs, maxRowBytes },
-    metricTimeoutMs,
-    seed,
+/**
+ * Loads the metric, and the run code, and starts to score. Resolves when they have loaded, or not: `describe()` tells. `client` is who metrics
+ * ask models through.
+ */
+export async function openScorer(
+  options: ScorerOptions,
+  client: Pick<ModelClient, "complete">,
+  log: Log,
+  open: OpenPool = openPool,
+): Promise<Scorer> {
+  const { python, startMethod, loadTimeoutMs, maxRowBytes } = options;
+  const metricMeter = new Meter();
+  const gatewayMeter = new Meter();
+  const generation: GenerationOptions = {
+    ...options,
+    pool: { python, startMethod, loadTimeoutMs, maxRowBytes },
     cores: availableParallelism(),
-    maxWorkers,
-    workers: options.workers,
+    models: new ModelCalls(client, metricMeter),
+    observations: new ObservationBook(gatewayMeter),
     flight: new TotalFlight(),
     openPool: open,
     log,
     readyChanged: () => {
       scorer.readyChanged();
     },
-  });
+  };
+  const scorer = new MetricScorer(generation, metricMeter, gatewayMeter);
   await scorer.reload();
   return scorer;
 }
@@ -54,10 +71,26 @@ class MetricScorer implements Scorer {
   #isClosing = false;
   #reloading: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: GenerationOptions) {}
+  constructor(
+    private readonly options: GenerationOptions,
+    private readonly metricMeter: Meter,
+    private readonly gatewayMeter: Meter,
+  ) {}
 
   get metricTimeoutMs(): number {
     return this.options.metricTimeoutMs;
+  }
+
+  get runTimeoutMs(): number {
+    return this.options.run?.timeoutMs ?? 0;
+  }
+
+  get observations(): Observations {
+    return this.options.observations;
+  }
+
+  modelUsage(): { readonly metric: MeteredUsage; readonly gateway: MeteredUsage } {
+    return { metric: this.metricMeter.usage(), gateway: this.gatewayMeter.usage() };
   }
 
   describe(): MetricDescription {

@@ -1,35 +1,75 @@
 import type { Death, Row } from "../worker/types.js";
-import type { Case } from "./case.js";
+import type { Case, JsonBytes } from "./case.js";
 import type { CaseError, CaseErrorCode, Outcome, Score } from "./result.js";
 
 /** Separates the values of a chunk; JSON text cannot hold it. */
 const SEPARATOR = 0x1e;
 
-/** What a worker's row says. */
+/** What a worker's row says of the metric. */
 export function rowOutcome(row: Row): Outcome {
   switch (row.kind) {
     case "score":
       return scored(row);
     case "invalid_case":
-      return caseError("INVALID_CASE", text(row.text));
+      return invalidCase(text(row.text));
     case "metric_exception":
       return caseError("METRIC_EXCEPTION", text(row.text), text(row.detail));
     case "metric_return_value":
-      return caseError("METRIC_RETURN_VALUE", text(row.text));
+      return caseError("METRIC_RETURN_VALUE", text(row.text), text(row.detail));
+    case "ran":
+      return caseError("METRIC_RETURN_VALUE", "the process that runs the metric answered as one that runs an artifact");
   }
 }
 
-/** Why a case cannot even be given to a worker; `undefined` where it can. */
-export function caseFault(item: Case): CaseError | undefined {
-  if (item.fault !== undefined) return caseError("INVALID_CASE", item.fault);
-  if (item.input === undefined) {
-    return caseError("INVALID_CASE", "the case has no input; give `input` as a JSON object");
+/** What a run worker's row says: the output, or why there is none. Run code owns its process, so nothing in it is believed unread. */
+export function runOutcome(row: Row | undefined): JsonBytes | CaseError {
+  switch (row?.kind) {
+    case "ran":
+      return isJson(row.text) ? row.text : caseError("RUN_RETURN_VALUE", NOT_JSON);
+    case "invalid_case":
+      return invalidCase(text(row.text));
+    case "metric_exception":
+      return caseError("RUN_EXCEPTION", text(row.text), text(row.detail));
+    case "metric_return_value":
+      return caseError("RUN_RETURN_VALUE", text(row.text), text(row.detail));
+    case "score":
+    case undefined:
+      return caseError("RUN_RETURN_VALUE", NOT_JSON);
   }
+}
+
+const NOT_JSON =
+  "the run's process answered with something that is not JSON; return a value that JSON can hold from run(artifact, input), and write to no descriptor that run code did not open";
+
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(text(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Why a case cannot even be given to a worker; `undefined` where it can. `hasRuns`: whether there is run code. */
+export function caseFault(item: Case, hasRuns: boolean): CaseError | undefined {
+  if (item.fault !== undefined) return invalidCase(item.fault);
+  if (item.input === undefined) return invalidCase("the case has no input; give `input` as a JSON object");
   if (item.output === undefined) {
-    return caseError("INVALID_CASE", "the case has no output; give `output` as any JSON value, null included");
+    if (item.artifact === undefined) {
+      return invalidCase("the case has no output; give `output` as any JSON value, null included");
+    }
+    if (!hasRuns) {
+      return invalidCase("the case has no output and there is no run code; give `output`, or start the sidecar with --run run.py");
+    }
+    if (item.observationId !== "") {
+      return invalidCase("the case has an observation but no output; the sidecar measures what it runs itself");
+    }
   }
   return (
-    payloadFault("input", item.input) ?? payloadFault("output", item.output) ?? payloadFault("expected", item.expected)
+    payloadFault("input", item.input) ??
+    payloadFault("output", item.output) ??
+    payloadFault("expected", item.expected) ??
+    payloadFault("artifact", item.artifact)
   );
 }
 
@@ -47,6 +87,32 @@ export function crashOutcome(death: Death): CaseError {
     "METRIC_CRASHED",
     `the process that ran the metric died on this case: ${howItDied(death)}; the sidecar's log holds what it printed last`,
   );
+}
+
+/** The run overran. */
+export function runTimeoutOutcome(timeoutMs: number): CaseError {
+  return caseError(
+    "RUN_TIMEOUT",
+    `the run took longer than its timeout of ${timeoutMs / 1000} s on this case and was ended; make it faster, or give --run-timeout more seconds (at most 600)`,
+  );
+}
+
+/** The run's process died. */
+export function runCrashOutcome(death: Death): CaseError {
+  return caseError(
+    "RUN_CRASHED",
+    `the process that ran the artifact died: ${howItDied(death)}; the sidecar's log holds what it printed last`,
+  );
+}
+
+/** No run worker could be had for the case. */
+export function runUnavailableOutcome(reason: string): CaseError {
+  return caseError("RUN_CRASHED", `no process could be started to run the artifact: ${reason}`);
+}
+
+/** The case itself is at fault. */
+export function invalidCase(message: string): CaseError {
+  return caseError("INVALID_CASE", message);
 }
 
 /** No worker could be had for the case. */
@@ -85,12 +151,11 @@ function namedScores(bytes: Uint8Array): Score["scores"] {
 function payloadFault(name: string, bytes: Uint8Array | undefined): CaseError | undefined {
   if (bytes === undefined) return undefined;
   if (bytes.length === 0) {
-    return caseError("INVALID_CASE", `\`${name}\` is an empty text, which is not JSON; leave it out, or give a JSON value`);
+    return invalidCase(`\`${name}\` is an empty text, which is not JSON; leave it out, or give a JSON value`);
   }
   const at = bytes.indexOf(SEPARATOR);
   if (at < 0) return undefined;
-  return caseError(
-    "INVALID_CASE",
+  return invalidCase(
     `\`${name}\` is not JSON: the control character U+001E stands at byte ${at}; write it as \\u001e inside a string`,
   );
 }

@@ -1,3 +1,4 @@
+import type { MeteredUsage } from "../model/meter.js";
 import type { JsonBytes } from "./case.js";
 
 /** The kinds of fault that cost a case its score; `CASE_ERROR_CODE_…` in the API, each in docs/errors.md. */
@@ -45,34 +46,16 @@ export interface CaseResult {
   /** What was measured of the run that produced the output; absent where no observation belongs to the case. */
   readonly observation?: Observed;
   /** What the metric's own model calls used; absent where it made none. */
-  readonly metricUsage?: UsedModels;
+  readonly metricUsage?: MeteredUsage;
   /** The output, where the sidecar ran the artifact. */
   readonly output?: JsonBytes;
-}
-
-/** What some model calls used. */
-export interface UsedModels {
-  readonly calls: number;
-  readonly promptTokens: number;
-  readonly cachedPromptTokens: number;
-  readonly completionTokens: number;
-  readonly reasoningTokens: number;
-  /** US dollars; absent where a price or a count is not known. */
-  readonly costUsd?: number;
-  /** Why the cost is not known; empty where it is. */
-  readonly costNotKnownReason: string;
 }
 
 /** What Skynet measured of one run of an artifact. */
 export interface Observed {
   readonly id: string;
-  /** Milliseconds on the sidecar's monotonic clock; absent where not measured. */
-  readonly runMs?: number;
-  /** Why `runMs` is absent; empty where it is not. */
-  readonly runNotMeasuredReason: string;
-  /** US dollars; absent where not measured. */
-  readonly costUsd?: number;
-  readonly costNotMeasuredReason: string;
-  /** What the run's model calls used; absent where it made none. */
-  readonly usage?: UsedModels;
+  /** Milliseconds on the sidecar's monotonic clock. */
+  readonly runMs: number;
+  /** What the run's model calls through the gateway used, and what they cost or why that is not known. */
+  readonly usage: MeteredUsage;
 }

@@ -1,12 +1,13 @@
-import type { ChunkCase, ChunkUsage, Death, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
+import type { ChunkCase, ChunkUsage, Death, ModelCall, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
 import { Assignment } from "./assignment.js";
-import { Call, type CallHost, type Pending } from "./call.js";
+import type { Call, Pending } from "./call.js";
 import { ChunkSize } from "./chunk_size.js";
 import type { FaultLog } from "./fault_log.js";
-import type { TotalFlight } from "./in_flight.js";
+import type { ModelCalls } from "./model_calls.js";
+import { observationJson } from "./observation_json.js";
 import { crashOutcome, rowOutcome, timeoutOutcome, unavailableOutcome } from "./outcome.js";
-import type { MetricDescription } from "./scorer.js";
 import { caseSeed } from "./seed.js";
+import { Turns } from "./turns.js";
 import type { WorkerCount } from "./worker_count.js";
 
 /** How often busy workers that have gone quiet are looked at: the precision of deadlines. */
@@ -28,7 +29,7 @@ export interface SchedulerOptions {
   readonly metricTimeoutMs: number;
   readonly seed: bigint | undefined;
   readonly count: WorkerCount;
-  readonly flight: TotalFlight;
+  readonly models: ModelCalls;
   readonly faults: FaultLog;
   /** More workers than now would fit into memory: how many in all, `undefined` where the system does not tell. */
   readonly fits: (workers: ReadonlySet<Worker>) => number | undefined;
@@ -37,11 +38,9 @@ export interface SchedulerOptions {
 }
 
 /** Hands the queued cases of all calls to the workers of one metric, and what comes back to the calls. */
-export class Scheduler implements WorkerListener, CallHost {
+export class Scheduler implements WorkerListener {
   readonly #size = new ChunkSize();
-  readonly #calls = new Set<Call>();
-  /** Calls with queued cases, the next one first. */
-  readonly #turns: Call[] = [];
+  readonly #turns = new Turns((call) => call.queue);
   readonly #idle = new Set<Worker>();
   readonly #busy = new Map<Worker, Assignment>();
   #pool: Pool | undefined;
@@ -56,19 +55,9 @@ export class Scheduler implements WorkerListener, CallHost {
     this.#dispatch();
   }
 
-  get calls(): ReadonlySet<Call> {
-    return this.#calls;
-  }
-
   /** Whether a worker could take a case, or would after the one it has. */
   get isReady(): boolean {
     return [...this.#idle, ...this.#busy.keys()].some(({ state }) => state === "idle" || state === "busy");
-  }
-
-  open(metric: MetricDescription, signal: AbortSignal): Call {
-    const call = new Call(metric, this, this.options.flight, signal);
-    this.#calls.add(call);
-    return call;
   }
 
   /** Which case a worker has in hand, for the log; `undefined` where it is between cases. */
@@ -82,18 +71,19 @@ export class Scheduler implements WorkerListener, CallHost {
 
   // From calls.
 
+  /** Cases with an output may have been queued. */
   queued(call: Call): void {
-    if (!this.#turns.includes(call)) this.#turns.push(call);
+    this.#turns.join(call);
     this.#dispatch();
   }
 
+  /** The call is over: what it has queued is dropped, what it has running ended. */
   over(call: Call): void {
-    call.queue.length = 0;
-    this.#calls.delete(call);
-    this.#leaveTurn(call);
+    this.#turns.leave(call);
     for (const [worker, assignment] of this.#busy) {
       if (assignment.call !== call) continue;
       assignment.abandonedAt = performance.now();
+      assignment.abortModelCalls();
       worker.recall();
     }
   }
@@ -104,6 +94,7 @@ export class Scheduler implements WorkerListener, CallHost {
     const assignment = this.#busy.get(worker);
     this.#busy.delete(worker);
     this.#idle.add(worker);
+    assignment?.abortModelCalls();
     if (assignment !== undefined) this.#giveBack(assignment);
     this.options.readyChanged();
     this.#dispatch();
@@ -118,6 +109,14 @@ export class Scheduler implements WorkerListener, CallHost {
     assignment.call.flush();
   }
 
+  modelCall(worker: Worker, call: ModelCall): void {
+    const assignment = this.#busy.get(worker);
+    if (assignment === undefined) return;
+    const { position, beganAt } = worker.look();
+    const beganNow = position === undefined ? performance.now() : beganAt;
+    void this.options.models.ask(worker, assignment, call, beganNow + this.options.metricTimeoutMs);
+  }
+
   died(worker: Worker, death: Death): void {
     const assignment = this.#forget(worker);
     if (assignment !== undefined) this.#bury(worker, assignment, death);
@@ -126,10 +125,8 @@ export class Scheduler implements WorkerListener, CallHost {
   }
 
   unavailable(reason: string): void {
-    for (const call of this.#turns.splice(0)) {
-      for (const pending of call.queue.splice(0)) {
-        call.settle(pending, unavailableOutcome(reason), performance.now() - pending.arrivedAt, 0);
-      }
+    for (const [call, pending] of this.#turns.drain()) {
+      call.settle(pending, unavailableOutcome(reason), performance.now() - pending.arrivedAt, 0);
       call.flush();
     }
     this.options.readyChanged();
@@ -143,7 +140,7 @@ export class Scheduler implements WorkerListener, CallHost {
       if (this.#busy.size >= target) break;
       // One that is dying is told of when all that it did is known.
       if (worker.state !== "idle") continue;
-      const call = this.#nextCall();
+      const call = this.#turns.next();
       if (call === undefined) break;
       this.#idle.delete(worker);
       this.#assign(worker, call, target);
@@ -156,8 +153,7 @@ export class Scheduler implements WorkerListener, CallHost {
     const pool = this.#pool;
     if (pool === undefined) return 0;
     const target = count.target();
-    const queued = this.#queuedCases();
-    const wanted = Math.min(target, this.#busy.size + queued);
+    const wanted = Math.min(target, this.#busy.size + this.#turns.cases);
     if (wanted > pool.workers.size) {
       const room = count.fixed === undefined ? fits(pool.workers) : undefined;
       pool.want(Math.max(count.first, Math.min(wanted, room ?? wanted)));
@@ -165,21 +161,9 @@ export class Scheduler implements WorkerListener, CallHost {
     return target;
   }
 
-  #queuedCases(): number {
-    let cases = 0;
-    for (const call of this.#turns) cases += call.queue.length;
-    return cases;
-  }
-
-  /** Round robin over the calls that have something queued and whose consumer keeps up. */
-  #nextCall(): Call | undefined {
-    const at = this.#turns.findIndex((call) => call.mayRun);
-    return at < 0 ? undefined : this.#turns.splice(at, 1)[0];
-  }
-
   #assign(worker: Worker, call: Call, workers: number): void {
     const cases = this.#cut(call, this.#size.next(call.queue.length, workers));
-    if (call.queue.length > 0) this.#turns.push(call);
+    this.#turns.join(call);
     const { seed } = this.options;
     const chunk = worker.run(cases.map((pending) => chunkCase(pending, seed)));
     this.#busy.set(worker, new Assignment(call, cases, chunk, performance.now()));
@@ -206,7 +190,7 @@ export class Scheduler implements WorkerListener, CallHost {
     if (outcome.kind === "error") this.options.faults.tell(worker, pending.item, outcome);
     const queuedMs = assignment.startedAt + assignment.metricMs - pending.arrivedAt;
     assignment.metricMs += row.metricMs;
-    assignment.call.settle(pending, outcome, queuedMs, row.metricMs);
+    assignment.call.settle(pending, outcome, queuedMs, row.metricMs, assignment.modelUsage(row.position));
   }
 
   #learn(assignment: Assignment, usage: ChunkUsage): void {
@@ -242,7 +226,7 @@ export class Scheduler implements WorkerListener, CallHost {
 
   #mayGrow(): boolean {
     const { count } = this.options;
-    return count.fixed === undefined && this.#busy.size < count.most && this.#queuedCases() > 0;
+    return count.fixed === undefined && this.#busy.size < count.most && this.#turns.cases > 0;
   }
 
   #lookAt(worker: Worker, assignment: Assignment, now: number): void {
@@ -259,12 +243,13 @@ export class Scheduler implements WorkerListener, CallHost {
         ? now - assignment.heardAt > metricTimeoutMs + READING_GRACE_MS
         : now - began >= metricTimeoutMs;
     if (overran) {
-      const pending = assignment.take(inHand.position ?? assignment.firstLeft);
+      const position = inHand.position ?? assignment.firstLeft;
+      const pending = assignment.take(position);
       if (pending !== undefined) {
         const metricMs = began === undefined ? 0 : now - began;
         const outcome = timeoutOutcome(metricTimeoutMs);
         this.options.faults.tell(worker, pending.item, outcome);
-        call.settle(pending, outcome, now - metricMs - pending.arrivedAt, metricMs);
+        call.settle(pending, outcome, now - metricMs - pending.arrivedAt, metricMs, assignment.modelUsage(position));
       }
       this.#end(worker, "timeout");
     } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS) {
@@ -294,7 +279,8 @@ export class Scheduler implements WorkerListener, CallHost {
       const outcome = crashOutcome(death);
       const metricMs = Math.max(0, performance.now() - assignment.startedAt - assignment.metricMs);
       this.options.faults.tell(worker, pending.item, outcome);
-      assignment.call.settle(pending, outcome, performance.now() - metricMs - pending.arrivedAt, metricMs);
+      const queuedMs = performance.now() - metricMs - pending.arrivedAt;
+      assignment.call.settle(pending, outcome, queuedMs, metricMs, assignment.modelUsage(lost));
     }
     this.#giveBack(assignment);
     assignment.call.flush();
@@ -304,28 +290,25 @@ export class Scheduler implements WorkerListener, CallHost {
     const assignment = this.#busy.get(worker);
     this.#busy.delete(worker);
     this.#idle.delete(worker);
+    assignment?.abortModelCalls();
     return assignment;
   }
 
   /** What a chunk left over is next in its call's turn. */
   #giveBack(assignment: Assignment): void {
-    const { call } = assignment;
-    const rest = assignment.rest();
-    if (rest.length === 0 || call.isOver) return;
-    call.queue.unshift(...rest);
-    if (!this.#turns.includes(call)) this.#turns.unshift(call);
-  }
-
-  #leaveTurn(call: Call): void {
-    const at = this.#turns.indexOf(call);
-    if (at >= 0) this.#turns.splice(at, 1);
+    this.#turns.giveBack(assignment.call, assignment.rest());
   }
 }
 
-/** `caseFault` has refused cases without input or output. */
-function chunkCase({ item }: Pending, seed: bigint | undefined): ChunkCase {
-  const { input = NULL, output = NULL, expected } = item;
-  return { input, output, expected, seed: seed === undefined ? undefined : caseSeed(seed, item) };
+/** `caseFault` has refused cases without input, and those without output were run. */
+function chunkCase({ item, output = NULL, observed }: Pending, seed: bigint | undefined): ChunkCase {
+  return {
+    input: item.input ?? NULL,
+    output,
+    expected: item.expected,
+    seed: seed === undefined ? undefined : caseSeed(seed, item),
+    observation: observed === undefined ? undefined : observationJson(observed),
+  };
 }
 
 const NULL = new TextEncoder().encode("null");

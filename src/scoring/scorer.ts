@@ -1,5 +1,7 @@
+import type { MeteredUsage } from "../model/meter.js";
 import type { LoadedMetric } from "../worker/types.js";
 import type { Case } from "./case.js";
+import type { Observations } from "./observations.js";
 import type { CaseResult } from "./result.js";
 
 export type { MetricProblem, MetricStep } from "../worker/types.js";
@@ -7,8 +9,10 @@ export type { MetricProblem, MetricStep } from "../worker/types.js";
 /** What the sidecar knows of a metric that it tried to load. */
 export interface MetricDescription extends LoadedMetric {
   readonly loaded: boolean;
-  /** Why it is not loaded, in one line; empty where it is. */
+  /** Why it is not loaded, or the run code is not, in one line; empty where all is well. */
   readonly loadError: string;
+  /** The run code's file name, without its folder; empty where there is none. */
+  readonly runFile: string;
 }
 
 /**
@@ -28,8 +32,17 @@ export interface Scorer {
   /** Workers alive now. */
   workerCount(): number;
 
-  /** The longest that one case may take, in milliseconds. */
+  /** The longest that a metric may take for one case, in milliseconds. */
   readonly metricTimeoutMs: number;
+
+  /** The longest that a run may take, in milliseconds. */
+  readonly runTimeoutMs: number;
+
+  /** Runs that an engine does itself, and the tokens of all runs. */
+  readonly observations: Observations;
+
+  /** What model calls have used since the start: those of metrics, and those through the gateway. */
+  modelUsage(): { readonly metric: MeteredUsage; readonly gateway: MeteredUsage };
 
   /**
    * Begins a call. Throws `ScorerError` `metric_not_loaded` or `shutting_down`.

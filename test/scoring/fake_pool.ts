@@ -4,6 +4,7 @@ import type {
   Death,
   EndReason,
   InHand,
+  ModelReply,
   Pool,
   Row,
   Worker,
@@ -68,6 +69,7 @@ export class FakePool implements Pool {
 export class FakeWorker implements Worker {
   state: Worker["state"] = "starting";
   readonly pid = 1;
+  readonly answers: [call: number, reply: ModelReply][] = [];
   #chunk = 0;
   #cases: readonly ChunkCase[] = [];
   #position = 0;
@@ -96,6 +98,14 @@ export class FakeWorker implements Worker {
 
   recall(): void {
     this.#recalled = true;
+  }
+
+  setEnvironment(): void {
+    throw new Error("a metric's worker is told nothing of an environment");
+  }
+
+  answer(call: number, reply: ModelReply): void {
+    this.answers.push([call, reply]);
   }
 
   look(): InHand {

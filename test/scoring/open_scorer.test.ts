@@ -36,8 +36,10 @@ const OPTIONS = {
   loadTimeoutMs: 60_000,
   seed: undefined,
   maxRowBytes: 1 << 20,
+  run: undefined,
 } as const;
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 const never = new AbortController().signal;
 
 /** Opens a scorer whose loads find these metrics, one after the other. */
@@ -49,7 +51,7 @@ async function open(...metrics: LoadedMetric[]): Promise<{ scorer: Scorer; pools
     if (pool !== undefined) pools.push(pool);
     return Promise.resolve({ metric, pool });
   };
-  return { scorer: await openScorer(OPTIONS, LOG, openPool), pools };
+  return { scorer: await openScorer(OPTIONS, NO_MODEL, LOG, openPool), pools };
 }
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

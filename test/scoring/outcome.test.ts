@@ -54,7 +54,7 @@ describe("caseFault", () => {
   };
 
   it("finds nothing wrong with a case that a worker can read", () => {
-    expect(caseFault(good)).toBeUndefined();
+    expect(caseFault(good, false)).toBeUndefined();
   });
 
   it.each([
@@ -64,7 +64,7 @@ describe("caseFault", () => {
     [{ ...good, expected: bytes("[\u001e]") }, "`expected` is not JSON: the control character U+001E stands at byte 1"],
     [{ ...good, fault: "`input` holds NaN" }, "`input` holds NaN"],
   ])("tells what is wrong: %#", (item, message) => {
-    expect(caseFault(item)).toMatchObject({
+    expect(caseFault(item, false)).toMatchObject({
       code: "INVALID_CASE",
       message: expect.stringContaining(message) as string,
     });

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
+import { Meter } from "../../src/model/meter.js";
+import { Call, type CallHost } from "../../src/scoring/call.js";
 import type { Case } from "../../src/scoring/case.js";
 import { FaultLog } from "../../src/scoring/fault_log.js";
 import { DEFAULT_FLIGHT_LIMITS, type FlightLimits, TotalFlight } from "../../src/scoring/in_flight.js";
+import { ModelCalls } from "../../src/scoring/model_calls.js";
 import type { CaseResult } from "../../src/scoring/result.js";
 import { Scheduler } from "../../src/scoring/scheduler.js";
 import type { MetricDescription } from "../../src/scoring/scorer.js";
@@ -25,7 +28,10 @@ const METRIC: MetricDescription = {
   startMethod: "fork",
   startMethodReason: "",
   loadMs: 1,
+  runFile: "",
 };
+
+const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 
 interface Setup {
   readonly timeoutMs?: number;
@@ -39,14 +45,32 @@ function setUp({ timeoutMs = 60_000, fixed, limits = {} }: Setup = {}) {
     metricTimeoutMs: timeoutMs,
     seed: undefined,
     count: new WorkerCount(2, 64, fixed),
-    flight: new TotalFlight({ ...DEFAULT_FLIGHT_LIMITS, ...limits }),
+    models: new ModelCalls(NO_MODEL, new Meter()),
     faults: new FaultLog({ debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() }),
     fits: () => undefined,
     readyChanged: vi.fn(),
   });
   const pool = new FakePool(scheduler);
   scheduler.begin(pool);
-  return { scheduler, pool, warn };
+  const flight = new TotalFlight({ ...DEFAULT_FLIGHT_LIMITS, ...limits });
+  const calls = new Set<Call>();
+  const host: CallHost = {
+    hasRuns: false,
+    observed: () => undefined,
+    queued: (call) => {
+      scheduler.queued(call);
+    },
+    over: (call) => {
+      calls.delete(call);
+      scheduler.over(call);
+    },
+  };
+  const open = (signal: AbortSignal): Call => {
+    const call = new Call(METRIC, host, flight, signal);
+    calls.add(call);
+    return call;
+  };
+  return { scheduler, pool, warn, calls, open };
 }
 
 function cases(behaviours: readonly Behaviour[], from = 0): Case[] {
@@ -92,8 +116,8 @@ afterEach(() => vi.useRealTimers());
 
 describe("every case gets exactly one result", () => {
   it("of a batch that is faster than the network", async () => {
-    const { scheduler, pool } = setUp();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(many(1000, { ms: 0 })))));
+    const { pool, open } = setUp();
+    const { done } = collect(open(never).score(source(cases(many(1000, { ms: 0 })))));
     await vi.runAllTimersAsync();
     const results = await done;
     expect(results.map((result) => result.index).sort((a, b) => a - b)).toEqual([...Array(1000).keys()]);
@@ -101,32 +125,32 @@ describe("every case gets exactly one result", () => {
   });
 
   it("with workers that die over some cases", async () => {
-    const { scheduler } = setUp();
+    const { open } = setUp();
     const behaviours = many(100, { ms: 1 }).map((behaviour, at) =>
       at % 10 === 3 ? ({ ms: 1, then: "die" } as const) : behaviour,
     );
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(behaviours))));
+    const { done } = collect(open(never).score(source(cases(behaviours))));
     await vi.runAllTimersAsync();
     expect(codes(await done)).toEqual(behaviours.map(({ then }) => (then === "die" ? "METRIC_CRASHED" : "score")));
   });
 
   it("where a case kills each worker before it begins", async () => {
-    const { scheduler } = setUp();
+    const { open } = setUp();
     const behaviours: Behaviour[] = [{ ms: 1 }, { ms: 1, then: "die_idle" }, { ms: 1 }];
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(behaviours))));
+    const { done } = collect(open(never).score(source(cases(behaviours))));
     await vi.runAllTimersAsync();
     expect(codes(await done)).toEqual(["score", "METRIC_CRASHED", "score"]);
   });
 
   it("of cases that cannot be given to a metric", async () => {
-    const { scheduler } = setUp();
+    const { open } = setUp();
     const good = cases(many(4, { ms: 1 }));
     const batch = good.map((item, at): Case => {
       if (at === 0) return { ...item, input: undefined };
       if (at === 1) return { ...item, output: undefined };
       return at === 2 ? { ...item, expected: bytes('{"a": "\u001e"}') } : item;
     });
-    const { done } = collect(scheduler.open(METRIC, never).score(source(batch)));
+    const { done } = collect(open(never).score(source(batch)));
     await vi.runAllTimersAsync();
     const results = await done;
     expect(codes(results)).toEqual(["INVALID_CASE", "INVALID_CASE", "INVALID_CASE", "score"]);
@@ -135,8 +159,8 @@ describe("every case gets exactly one result", () => {
   });
 
   it("when no worker can be had", async () => {
-    const { scheduler } = setUp();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(many(3, { ms: 1 })))));
+    const { scheduler, open } = setUp();
+    const { done } = collect(open(never).score(source(cases(many(3, { ms: 1 })))));
     await vi.advanceTimersByTimeAsync(0);
     scheduler.unavailable("the system says no");
     expect(codes(await done)).toEqual(many(3, { ms: 0 }).map(() => "METRIC_CRASHED"));
@@ -146,11 +170,11 @@ describe("every case gets exactly one result", () => {
 
 describe("deadlines", () => {
   it("end a case that never returns, and only that one", async () => {
-    const { scheduler, pool } = setUp({ timeoutMs: 2000 });
+    const { pool, open } = setUp({ timeoutMs: 2000 });
     const behaviours = many(50, { ms: 1 });
     behaviours[20] = { ms: 1e9 };
     const began = performance.now();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(behaviours))));
+    const { done } = collect(open(never).score(source(cases(behaviours))));
     await vi.advanceTimersByTimeAsync(3000);
     const results = await done;
     expect(codes(results)).toEqual(behaviours.map(({ ms }) => (ms > 1 ? "METRIC_TIMEOUT" : "score")));
@@ -162,8 +186,8 @@ describe("deadlines", () => {
   });
 
   it("count from when the case began, not from when its chunk did", async () => {
-    const { scheduler, pool } = setUp({ timeoutMs: 100, fixed: 1 });
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(many(20, { ms: 90, cpuMs: 1 })))));
+    const { pool, open } = setUp({ timeoutMs: 100, fixed: 1 });
+    const { done } = collect(open(never).score(source(cases(many(20, { ms: 90, cpuMs: 1 })))));
     await vi.runAllTimersAsync();
     expect(codes(await done).every((code) => code === "score")).toBe(true);
     expect(pool.ended).toEqual([]);
@@ -172,10 +196,10 @@ describe("deadlines", () => {
 
 describe("workers", () => {
   it("grow for a metric that waits, before its first result", async () => {
-    const { scheduler, pool } = setUp();
+    const { pool, open } = setUp();
     const began = performance.now();
     const waits = many(512, { ms: 200, cpuMs: 0.2 });
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(waits))));
+    const { done } = collect(open(never).score(source(cases(waits))));
     await vi.advanceTimersByTimeAsync(60);
     expect(pool.workers.size).toBe(64);
     await vi.advanceTimersByTimeAsync(10_000);
@@ -185,8 +209,8 @@ describe("workers", () => {
   });
 
   it("stay one a core for a metric that computes", async () => {
-    const { scheduler, pool } = setUp();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(many(300, { ms: 5 })))));
+    const { pool, open } = setUp();
+    const { done } = collect(open(never).score(source(cases(many(300, { ms: 5 })))));
     await vi.runAllTimersAsync();
     await done;
     expect(pool.mostBusy).toBe(2);
@@ -194,10 +218,10 @@ describe("workers", () => {
   });
 
   it("share again what a chunk of unexpectedly slow cases holds", async () => {
-    const { scheduler, pool } = setUp();
+    const { pool, open } = setUp();
     const behaviours = [...many(2000, { ms: 0.001 }), ...many(128, { ms: 200, cpuMs: 0.1 })];
     const began = performance.now();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(behaviours))));
+    const { done } = collect(open(never).score(source(cases(behaviours))));
     let endedAt = 0;
     const noted = done.then(() => (endedAt = performance.now()));
     await vi.advanceTimersByTimeAsync(30_000);
@@ -209,10 +233,10 @@ describe("workers", () => {
 
 describe("calls", () => {
   it("take turns", async () => {
-    const { scheduler } = setUp({ fixed: 1 });
-    const long = collect(scheduler.open(METRIC, never).score(source(cases(many(1000, { ms: 5 })))));
+    const { open } = setUp({ fixed: 1 });
+    const long = collect(open(never).score(source(cases(many(1000, { ms: 5 })))));
     await vi.advanceTimersByTimeAsync(100);
-    const short = collect(scheduler.open(METRIC, never).score(source(cases(many(5, { ms: 5 })))));
+    const short = collect(open(never).score(source(cases(many(5, { ms: 5 })))));
     await vi.advanceTimersByTimeAsync(100);
     expect(short.taken).toHaveLength(5);
     expect(long.taken.length).toBeLessThan(50);
@@ -221,23 +245,23 @@ describe("calls", () => {
   });
 
   it("that are cancelled drop what is queued and end what runs; others notice nothing", async () => {
-    const { scheduler, pool } = setUp({ fixed: 2 });
+    const { pool, calls, open } = setUp({ fixed: 2 });
     const cancel = new AbortController();
-    const gone = collect(scheduler.open(METRIC, cancel.signal).score(source(cases(many(10, { ms: 1e9 })))));
+    const gone = collect(open(cancel.signal).score(source(cases(many(10, { ms: 1e9 })))));
     const failed = expect(gone.done).rejects.toMatchObject({ code: "cancelled" });
     await vi.advanceTimersByTimeAsync(50);
-    const stays = collect(scheduler.open(METRIC, never).score(source(cases(many(5, { ms: 1 })))));
+    const stays = collect(open(never).score(source(cases(many(5, { ms: 1 })))));
     await vi.advanceTimersByTimeAsync(50);
     cancel.abort();
     await failed;
     await vi.advanceTimersByTimeAsync(1000);
     expect(codes(await stays.done)).toEqual(Array(5).fill("score"));
     expect(pool.ended.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled"]);
-    expect(scheduler.calls.size).toBe(0);
+    expect(calls.size).toBe(0);
   });
 
   it("whose consumer stops are finalized, and their source too", async () => {
-    const { scheduler } = setUp();
+    const { calls, open } = setUp();
     let finalized = false;
     async function* endless(): AsyncGenerator<readonly Case[]> {
       try {
@@ -249,37 +273,37 @@ describe("calls", () => {
         finalized = true;
       }
     }
-    const results = scheduler.open(METRIC, never).score(endless())[Symbol.asyncIterator]();
+    const results = open(never).score(endless())[Symbol.asyncIterator]();
     const first = results.next();
     await vi.advanceTimersByTimeAsync(100);
     expect((await first).done).toBe(false);
     await results.return?.();
     await vi.advanceTimersByTimeAsync(100);
     expect(finalized).toBe(true);
-    expect(scheduler.calls.size).toBe(0);
+    expect(calls.size).toBe(0);
   });
 
   it("whose source fails fail with its error", async () => {
-    const { scheduler } = setUp();
+    const { open } = setUp();
     async function* broken(): AsyncGenerator<readonly Case[]> {
       await Promise.resolve();
       yield cases(many(1, { ms: 1 }));
       throw new Error("the stream broke");
     }
-    const { done } = collect(scheduler.open(METRIC, never).score(broken()));
+    const { done } = collect(open(never).score(broken()));
     const failed = expect(done).rejects.toThrow("the stream broke");
     await vi.advanceTimersByTimeAsync(1000);
     await failed;
   });
 
   it("that are closed give the results of what they took, then say that the sidecar shuts down", async () => {
-    const { scheduler } = setUp();
-    async function* open(): AsyncGenerator<readonly Case[]> {
+    const { open } = setUp();
+    async function* endlessly(): AsyncGenerator<readonly Case[]> {
       yield cases(many(4, { ms: 10 }));
       await new Promise(() => undefined);
     }
-    const call = scheduler.open(METRIC, never);
-    const { taken, done } = collect(call.score(open()));
+    const call = open(never);
+    const { taken, done } = collect(call.score(endlessly()));
     const failed = expect(done).rejects.toMatchObject({ code: "shutting_down" });
     await vi.advanceTimersByTimeAsync(15);
     call.close();
@@ -289,7 +313,7 @@ describe("calls", () => {
   });
 
   it("stop pulling while their consumer does not take results", async () => {
-    const { scheduler } = setUp({ limits: { callCases: 50 } });
+    const { open } = setUp({ limits: { callCases: 50 } });
     let pulled = 0;
     async function* counted(): AsyncGenerator<readonly Case[]> {
       for (let from = 0; from < 1000; from += 10) {
@@ -298,7 +322,7 @@ describe("calls", () => {
         yield cases(many(10, { ms: 1 }), from);
       }
     }
-    const results = scheduler.open(METRIC, never).score(counted())[Symbol.asyncIterator]();
+    const results = open(never).score(counted())[Symbol.asyncIterator]();
     const first = results.next();
     await vi.advanceTimersByTimeAsync(10_000);
     const step = await first;
@@ -313,9 +337,9 @@ describe("calls", () => {
   });
 
   it("run nothing more while large results stand", async () => {
-    const { scheduler } = setUp({ limits: { callBytes: 10_000 } });
+    const { open } = setUp({ limits: { callBytes: 10_000 } });
     const big = cases(many(100, { ms: 1, feedback: 5_000 }));
-    const results = scheduler.open(METRIC, never).score(source(big))[Symbol.asyncIterator]();
+    const results = open(never).score(source(big))[Symbol.asyncIterator]();
     const first = results.next();
     await vi.advanceTimersByTimeAsync(10_000);
     let taken = 0;
@@ -334,8 +358,8 @@ describe("calls", () => {
 
 describe("the log", () => {
   it("gets the traceback of a fault, and not the thousandth of its kind", async () => {
-    const { scheduler, warn } = setUp();
-    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(many(100, { ms: 1, then: "raise" })))));
+    const { warn, open } = setUp();
+    const { done } = collect(open(never).score(source(cases(many(100, { ms: 1, then: "raise" })))));
     await vi.runAllTimersAsync();
     expect(codes(await done)).toEqual(Array(100).fill("METRIC_EXCEPTION"));
     expect(warn).toHaveBeenCalledTimes(5);

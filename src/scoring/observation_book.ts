@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+
+import { Meter } from "../model/meter.js";
+import { ObservationError, type Observations, type OpenObservation } from "./observations.js";
+import type { Observed } from "./result.js";
+
+/** Observations that ended and whose case does not come, and ids that were used, are remembered only so far. */
+const MOST_REMEMBERED = 100_000;
+
+interface Open {
+  readonly id: string;
+  readonly token: string;
+  readonly owner: object;
+  readonly meter: Meter;
+  readonly beganAt: number;
+}
+
+/** Keeps the observations of one sidecar. */
+export class ObservationBook implements Observations {
+  readonly #open = new Map<string, Open>();
+  readonly #byToken = new Map<string, Open>();
+  /** Ended; `undefined`: a case has used it. */
+  readonly #ended = new Map<string, Observed | undefined>();
+  #next = 1;
+
+  constructor(
+    /** Counts every observation's model calls too. */
+    private readonly total: Meter,
+  ) {}
+
+  begin(_label: string, owner: object): OpenObservation {
+    const id = `obs-${this.#next++}-${randomBytes(6).toString("hex")}`;
+    const token = `sk-skynet-${randomBytes(24).toString("base64url")}`;
+    const open: Open = { id, token, owner, meter: new Meter(this.total), beganAt: performance.now() };
+    this.#open.set(id, open);
+    this.#byToken.set(token, open);
+    return { id, token };
+  }
+
+  end(id: string): Observed {
+    const now = performance.now();
+    const open = this.#open.get(id);
+    if (open === undefined) {
+      if (!this.#ended.has(id)) throw unknown(id);
+      throw new ObservationError("already_ended", `observation ${id} was ended before; end each one once`);
+    }
+    this.#forget(open);
+    const observed = { id, runMs: now - open.beganAt, usage: open.meter.usage() };
+    this.#remember(id, observed);
+    return observed;
+  }
+
+  use(id: string): Observed {
+    if (this.#open.has(id)) {
+      throw new ObservationError("still_open", `observation ${id} was not ended yet; end it before its case is scored`);
+    }
+    const observed = this.#ended.get(id);
+    if (observed !== undefined) {
+      this.#ended.set(id, undefined);
+      return observed;
+    }
+    if (!this.#ended.has(id)) throw unknown(id);
+    throw new ObservationError("already_used", `observation ${id} belongs to another case already; observe each run`);
+  }
+
+  drop(owner: object): void {
+    for (const open of [...this.#open.values()]) if (open.owner === owner) this.#forget(open);
+  }
+
+  meterOf(token: string): Meter | undefined {
+    return this.#byToken.get(token)?.meter;
+  }
+
+  #forget(open: Open): void {
+    this.#open.delete(open.id);
+    this.#byToken.delete(open.token);
+  }
+
+  #remember(id: string, observed: Observed): void {
+    this.#ended.set(id, observed);
+    const oldest = this.#ended.size > MOST_REMEMBERED ? this.#ended.keys().next().value : undefined;
+    if (oldest !== undefined) this.#ended.delete(oldest);
+  }
+}
+
+function unknown(id: string): ObservationError {
+  return new ObservationError(
+    "unknown",
+    `no observation is called ${JSON.stringify(id.slice(0, 100))}; use the id that \`begin\` was answered with, on the same sidecar`,
+  );
+}
