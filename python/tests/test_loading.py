@@ -4,6 +4,7 @@ import hashlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import StartWorker, WriteMetric
@@ -20,10 +21,12 @@ def problem(path: Path) -> dict[str, str]:
     """The only problem of a metric."""
     metric = load_metric(str(path))
     assert metric.call is None
-    (found,) = metric.report["problems"]  # type: ignore[misc]
+    problems: Any = metric.report["problems"]
+    assert len(problems) == 1
+    found: dict[str, str] = problems[0]
     assert "\n" not in found["message"]
     assert str(path.parent) not in found["message"]
-    return dict(found)
+    return found
 
 
 def test_a_report_has_every_field_of_the_protocol(write_metric: WriteMetric) -> None:
