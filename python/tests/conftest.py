@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def start_worker(write_metric: WriteMetric, start_sidecar: Callable[..., FakeSid
         return sidecar, sidecar.start()
 
     return start
+
+
+@pytest.fixture
+def loads_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Puts back what loading a metric into this interpreter changes."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    before = dict(sys.modules)
+    yield
+    for name in set(sys.modules) - set(before):
+        if name.startswith(("metric", "skynet_metric")) or name.endswith("sibling"):
+            del sys.modules[name]
 
 
 @pytest.fixture(params=["fork", "spawn"])

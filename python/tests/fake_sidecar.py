@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from skynet._worker.chunk import CHUNK_HEAD
 from skynet._worker.frames import CHUNK, MESSAGE, ROWS, FrameBuffer, encode_frame, encode_message
@@ -28,7 +29,7 @@ BOOT = (PYTHON_DIR / "skynet/_worker/boot.py").read_text(encoding="utf-8")
 # No test waits longer than this for anything; far more than a loaded machine needs.
 PATIENCE_SECONDS = 20.0
 
-Message = dict  # type: ignore[type-arg]
+Message = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ def _read(peer: Peer) -> None:
                 peer.hello = message
             peer.messages.append(message)
         elif kind == ROWS:
-            chunk, count, finished, *used = ROWS_HEAD.unpack_from(payload)
+            chunk, count, finished, metric_ns, cpu_ns, wait_ns = ROWS_HEAD.unpack_from(payload)
             rows = list(decode_rows(bytes(payload[ROWS_HEAD.size :])))
             assert len(rows) == count
-            peer.rows.append(Rows(chunk, bool(finished), *used, rows))
+            peer.rows.append(Rows(chunk, bool(finished), metric_ns, cpu_ns, wait_ns, rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 from skynet._worker.chunk import CHUNK_HEAD
 from skynet._worker.frames import CHUNK, ROWS, encode_frame, encode_message
@@ -12,7 +13,7 @@ from skynet._worker.rows import ROWS_HEAD, encode_row
 
 PATH = Path(__file__).resolve().parents[2] / "test/vectors/frames.jsonl"
 
-Vector = dict  # type: ignore[type-arg]
+Vector = dict[str, Any]
 
 # Numbers that a double cannot hold exactly are strings of digits.
 VECTORS: list[Vector] = [

@@ -22,8 +22,8 @@ export class ProtocolError extends Error {
 export class FrameReader {
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Bytes until the held frame is whole, or until its length can be read. */
-  #needed = LENGTH_BYTES;
+  /** Bytes until the held frame is whole, or until its header can be read. */
+  #needed = FRAME_HEADER_BYTES;
 
   constructor(private readonly onFrame: (kind: FrameKind, payload: Buffer) => void) {}
 
@@ -32,7 +32,7 @@ export class FrameReader {
     let rest = piece;
     while (this.#heldBytes > 0 && rest.length > 0) rest = this.#fillHeld(rest);
     let at = 0;
-    while (rest.length - at >= LENGTH_BYTES) {
+    while (rest.length - at >= FRAME_HEADER_BYTES) {
       const end = at + frameBytes(rest, at);
       if (end > rest.length) break;
       this.#emit(rest, at, end);
@@ -58,23 +58,20 @@ export class FrameReader {
     const held = Buffer.concat([...this.#held, piece.subarray(0, missing)], this.#needed);
     this.#held = [];
     this.#heldBytes = 0;
-    if (held.length === LENGTH_BYTES) this.#hold(held);
-    else this.#emit(held, 0, held.length);
+    const bytes = frameBytes(held, 0);
+    if (bytes === held.length) this.#emit(held, 0, bytes);
+    else this.#hold(held);
     return piece.subarray(missing);
   }
 
   #hold(start: Buffer): void {
     this.#held = [start];
     this.#heldBytes = start.length;
-    this.#needed = start.length < LENGTH_BYTES ? LENGTH_BYTES : frameBytes(start, 0);
+    this.#needed = start.length < FRAME_HEADER_BYTES ? FRAME_HEADER_BYTES : frameBytes(start, 0);
   }
 
   #emit(bytes: Buffer, at: number, end: number): void {
-    const kind = bytes[at + LENGTH_BYTES];
-    if (kind !== FrameKind.message && kind !== FrameKind.chunk && kind !== FrameKind.rows) {
-      throw new ProtocolError(`a frame is of kind ${kind}; the kinds are 1, 2 and 3`);
-    }
-    this.onFrame(kind, bytes.subarray(at + FRAME_HEADER_BYTES, end));
+    this.onFrame(frameKind(bytes, at), bytes.subarray(at + FRAME_HEADER_BYTES, end));
   }
 }
 
@@ -95,14 +92,21 @@ export function encodeFrame(kind: FrameKind, payload: Uint8Array): Buffer {
   return frame;
 }
 
-/** Length of the frame that starts at `at`, its length field included. */
+/** Length of the frame whose header stands at `at`, its length field included. What is wrong with it shows before its payload has come. */
 function frameBytes(bytes: Buffer, at: number): number {
   const length = bytes.readUInt32LE(at);
   if (length === 0) throw new ProtocolError("a frame has length 0; it must at least have a kind");
   if (length > MAX_FRAME_BYTES) {
     throw new ProtocolError(`a frame says that it has ${length} bytes; the limit is ${MAX_FRAME_BYTES}`);
   }
+  frameKind(bytes, at);
   return LENGTH_BYTES + length;
+}
+
+function frameKind(bytes: Buffer, at: number): FrameKind {
+  const kind = bytes[at + LENGTH_BYTES];
+  if (kind === FrameKind.message || kind === FrameKind.chunk || kind === FrameKind.rows) return kind;
+  throw new ProtocolError(`a frame is of kind ${kind}; the kinds are 1, 2 and 3`);
 }
 
 const EMPTY = Buffer.alloc(0);

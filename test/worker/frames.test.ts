@@ -66,6 +66,11 @@ describe("reading", () => {
       "a frame says that it has 1073741825 bytes; the limit is 1073741824",
     ],
     ["an unknown kind", header(1, 4), "a frame is of kind 4; the kinds are 1, 2 and 3"],
+    [
+      "an unknown kind, before the rest has come",
+      Buffer.from("GET /"),
+      "a frame is of kind 47; the kinds are 1, 2 and 3",
+    ],
   ])("%s is an error, whole or byte by byte", (_, bytes, message) => {
     expect(() => reader().reader.push(bytes)).toThrow(new ProtocolError(message));
     expect(() => {

@@ -6,10 +6,14 @@ import os
 import stat
 import sys
 import threading
+import time
 from typing import NamedTuple
 
 # Every read of these stands on its own.
 STATELESS_FILES = frozenset({"/dev/null", "/dev/urandom", "/dev/random", "/dev/zero", "/dev/full"})
+
+# A thread that was joined may still be on its way out of the system.
+THREAD_END_SECONDS = 0.05
 
 
 class Snapshot(NamedTuple):
@@ -44,10 +48,15 @@ def find_hazards(before: Snapshot) -> list[str]:
 
 
 def _thread_count() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return threading.active_count()
+    deadline = time.monotonic() + THREAD_END_SECONDS
+    while True:
+        try:
+            count = len(os.listdir("/proc/self/task"))
+        except OSError:
+            return threading.active_count()
+        if count <= threading.active_count() or time.monotonic() > deadline:
+            return count
+        time.sleep(0.001)
 
 
 def _has_children() -> bool:

@@ -43,14 +43,14 @@ class Template:
     def run(self, configure: Configure, run_forked: RunForked) -> None:
         """Serves until the sidecar says `stop` or is gone; then no worker is left and the folder is removed."""
         lifeline.adopt_orphans()
-        if configure.start_method == "fork":
-            self._load(configure)
-        else:
-            self._can_start = True
-        self._watch_signals()
-        if self._can_start:
-            self._connection.send_message(messages.ready())
         try:
+            if configure.start_method == "fork":
+                self._load(configure)
+            else:
+                self._can_start = True
+            self._watch_signals()
+            if self._can_start:
+                self._connection.send_message(messages.ready())
             self._serve(run_forked)
         except ConnectionError:
             # The sidecar is gone.
