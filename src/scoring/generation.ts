@@ -194,7 +194,11 @@ function workersThatFit(): (workers: ReadonlySet<Worker>) => number | undefined 
   };
 }
 
-function logPrinted(log: Log, { worker, stream, text, chunk }: Printed, item: { id: string; index: number } | undefined) {
+function logPrinted(
+  log: Log,
+  { worker, stream, text, chunk }: Printed,
+  item: { id: string; index: number } | undefined,
+) {
   const place = item === undefined ? { chunk } : { case: item.id, index: item.index };
   log.info({ worker, stream, ...place }, text);
 }

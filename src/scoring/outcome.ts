@@ -59,7 +59,9 @@ export function caseFault(item: Case, hasRuns: boolean): CaseError | undefined {
       return invalidCase("the case has no output; give `output` as any JSON value, null included");
     }
     if (!hasRuns) {
-      return invalidCase("the case has no output and there is no run code; give `output`, or start the sidecar with --run run.py");
+      return invalidCase(
+        "the case has no output and there is no run code; give `output`, or start the sidecar with --run run.py",
+      );
     }
     if (item.observationId !== "") {
       return invalidCase("the case has an observation but no output; the sidecar measures what it runs itself");

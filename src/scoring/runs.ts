@@ -126,7 +126,8 @@ export class Runs implements WorkerListener {
   #start(worker: Worker, call: Call, pending: Pending): void {
     const { observations, gatewayUrl } = this.options;
     const { input, artifact } = pending.item;
-    if (input === undefined || artifact === undefined) throw new Error("a case without input or artifact was queued to be run");
+    if (input === undefined || artifact === undefined)
+      throw new Error("a case without input or artifact was queued to be run");
     const { id, token } = observations.begin(pending.item.id, this);
     worker.setEnvironment({ OPENAI_BASE_URL: gatewayUrl(), OPENAI_API_KEY: token });
     this.#running.set(worker, { call, pending, observation: id, startedAt: performance.now() });

@@ -7,25 +7,33 @@ export const COPY_LIMIT_BYTES = 16 * 1024;
 const SEPARATOR = 0x1e;
 const HEADER_BYTES = FRAME_HEADER_BYTES + 9;
 const SEED_BYTES = 8;
+const SEEDS_FOLLOW = 1;
+const WITH_OBSERVATIONS = 2;
 
 /** A chunk frame, in the pieces in which to write it: one where all payloads are small. Throws `RangeError` over 1 GiB. */
 export function encodeChunk(chunk: number, cases: readonly ChunkCase[]): Uint8Array[] {
   const seeded = cases[0]?.seed !== undefined;
-  const { payloadBytes, copiedBytes } = measure(cases, seeded);
+  const observed = cases.some(({ observation }) => observation !== undefined);
+  const { payloadBytes, copiedBytes } = measure(cases, seeded, observed);
   const buffer = Buffer.allocUnsafe(copiedBytes);
   writeFrameHeader(buffer, FrameKind.chunk, payloadBytes);
   buffer.writeUInt32LE(chunk, FRAME_HEADER_BYTES);
   buffer.writeUInt32LE(cases.length, FRAME_HEADER_BYTES + 4);
-  buffer[FRAME_HEADER_BYTES + 8] = seeded ? 1 : 0;
+  buffer[FRAME_HEADER_BYTES + 8] = (seeded ? SEEDS_FOLLOW : 0) | (observed ? WITH_OBSERVATIONS : 0);
   const at = seeded ? writeSeeds(buffer, cases) : HEADER_BYTES;
-  return new ChunkWriter(buffer, at).write(cases);
+  return new ChunkWriter(buffer, at).write(cases, observed);
 }
 
-function measure(cases: readonly ChunkCase[], seeded: boolean): { payloadBytes: number; copiedBytes: number } {
+function measure(
+  cases: readonly ChunkCase[],
+  seeded: boolean,
+  observed: boolean,
+): { payloadBytes: number; copiedBytes: number } {
   let copied = HEADER_BYTES + (seeded ? SEED_BYTES * cases.length : 0);
   let large = 0;
-  for (const { input, output, expected } of cases) {
-    copied += 3;
+  for (const { input, output, expected, observation } of cases) {
+    copied += observed ? 4 : 3;
+    copied += observation?.length ?? 0;
     if (input.length < COPY_LIMIT_BYTES) copied += input.length;
     else large += input.length;
     if (output.length < COPY_LIMIT_BYTES) copied += output.length;
@@ -53,12 +61,18 @@ class ChunkWriter {
     private at: number,
   ) {}
 
-  write(cases: readonly ChunkCase[]): Uint8Array[] {
-    for (const { input, output, expected } of cases) {
+  write(cases: readonly ChunkCase[], observed: boolean): Uint8Array[] {
+    for (const { input, output, expected, observation } of cases) {
       this.#value(input);
       this.#value(output);
       if (expected === undefined) this.buffer[this.at++] = SEPARATOR;
       else this.#value(expected);
+      if (!observed) continue;
+      if (observation !== undefined) {
+        this.buffer.set(observation, this.at);
+        this.at += observation.length;
+      }
+      this.buffer[this.at++] = SEPARATOR;
     }
     this.#cut();
     return this.#pieces;

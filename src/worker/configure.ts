@@ -13,17 +13,23 @@ const ONE_THREAD = {
 };
 
 /** What a template, and a worker that loads the metric for itself, are told first. */
-export function configure({ metric, startMethod, maxRowBytes }: LaunchOptions): ToPython {
+export function configure({ kind, file, startMethod, maxRowBytes }: LaunchOptions): ToPython {
   return {
     type: "configure",
-    metric,
+    kind,
+    file,
     start_method: startMethod,
     max_row_bytes: maxRowBytes,
     environment: ONE_THREAD,
   };
 }
 
-/** The environment of a template: the sidecar's own, without the sidecar's options, of which one is a secret. */
-export function templateEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("SKYNET_SCORER_")));
+/** The environment of a template: the sidecar's own, without the sidecar's options, and with `changes` (`undefined` takes one out). */
+export function templateEnvironment(
+  changes: LaunchOptions["environment"],
+  environment: NodeJS.ProcessEnv = process.env,
+): NodeJS.ProcessEnv {
+  const own = Object.entries(environment).filter(([name]) => !name.startsWith("SKYNET_SCORER_"));
+  const all = { ...Object.fromEntries(own), ...changes };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

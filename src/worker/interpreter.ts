@@ -44,7 +44,7 @@ export function startFailure(python: string, { spawnError, exitCode, signal, out
 /** Why the load failed of an interpreter that died over it, in one line. */
 export function loadDeath({ exitCode, signal }: Pick<TemplateExit, "exitCode" | "signal">): string {
   const how = signal === undefined ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-  return `the Python interpreter ${how} while it loaded the metric; look at what the file does when it is imported`;
+  return `the Python interpreter ${how} while it loaded the file; look at what the file does when it is imported`;
 }
 
 function lastLine(output: string): string {

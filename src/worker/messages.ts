@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { encodeFrame, FrameKind, ProtocolError } from "./frames.js";
+import type { ModelReply } from "./types.js";
 
 /** How workers come to be: forked from the template that loaded the metric, or started anew, each loading it. */
 export type StartMethod = "fork" | "spawn";
@@ -8,17 +9,20 @@ export type StartMethod = "fork" | "spawn";
 export type ToPython =
   | {
       readonly type: "configure";
-      readonly metric: string;
+      readonly kind: "metric" | "run";
+      readonly file: string;
       readonly start_method: StartMethod;
       readonly max_row_bytes: number;
       readonly environment: Readonly<Record<string, string>>;
     }
   | { readonly type: "start"; readonly worker: number }
+  | { readonly type: "environment"; readonly variables: Readonly<Record<string, string>> }
+  | ({ readonly type: "model_answer"; readonly call: number } & ModelReply)
   | { readonly type: "signal"; readonly worker: number; readonly signal: number; readonly group: boolean }
   | { readonly type: "stop" };
 
 const count = z.number().int().min(0);
-const step = z.enum(["metric_file", "metric_function", "reward_spec"]);
+const step = z.enum(["metric_file", "metric_function", "reward_spec", "run_file"]);
 
 const metricReport = z.object({
   fingerprint: z.string(),
@@ -60,11 +64,24 @@ const fromPython = z.discriminatedUnion("type", [
     case: count.nullable(),
     text: z.string(),
   }),
+  z.object({
+    type: z.literal("model_call"),
+    call: count,
+    chunk: count,
+    case: count.nullable(),
+    messages: z.array(z.unknown()),
+    model: z.string().nullable(),
+    temperature: z.number().nullable(),
+    max_tokens: z.number().int().nullable(),
+    response_format: z.unknown(),
+    timeout_ms: z.number().nullable(),
+  }),
 ]);
 
 /** What Python tells the sidecar. */
 export type FromPython = z.infer<typeof fromPython>;
 export type Hello = Extract<FromPython, { type: "hello" }>;
+export type ModelCallMessage = Extract<FromPython, { type: "model_call" }>;
 export type PrintedMessage = Extract<FromPython, { type: "printed" }>;
 export type MetricReport = z.infer<typeof metricReport>;
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { MetricReport, StartMethod } from "./messages.js";
-import type { LoadedMetric } from "./types.js";
+import type { LoadedMetric, PoolOptions } from "./types.js";
 
 /** How a metric's workers come to be. */
 export interface StartFacts {
@@ -25,12 +25,16 @@ export function loadedMetric(report: MetricReport, facts: StartFacts): LoadedMet
   };
 }
 
-/** A metric of which no interpreter could tell anything. */
-export function unloadedMetric(path: string, message: string, facts: StartFacts): LoadedMetric {
+/** A file of which no interpreter could tell anything. */
+export function unloadedMetric(
+  { kind, file }: Pick<PoolOptions, "kind" | "file">,
+  message: string,
+  facts: StartFacts,
+): LoadedMetric {
   return {
     fingerprint: "",
-    file: basename(path),
-    problems: [{ step: "metric_file", message, traceback: "" }],
+    file: basename(file),
+    problems: [{ step: kind === "run" ? "run_file" : "metric_file", message, traceback: "" }],
     warnings: [],
     arguments: 0,
     signature: "",

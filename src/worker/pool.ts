@@ -42,7 +42,6 @@ class WorkerPool implements Pool {
   readonly workers = new Set<Worker>();
   readonly #entries = new Map<number, Entry>();
   readonly #keeper: TemplateKeeper;
-  readonly #metricPath: string;
   readonly #backoff = new Backoff();
   #templateStamp: StartStamp = this.#backoff.stamp();
   /** A spawned worker that is starting or stands ready beyond the wanted ones. */
@@ -63,10 +62,10 @@ class WorkerPool implements Pool {
     private readonly log: Log,
     launch: LaunchTemplate,
   ) {
-    const { startMethod, loadTimeoutMs, maxRowBytes } = options;
-    this.#metricPath = resolve(options.metric);
+    const { kind, environment, startMethod, loadTimeoutMs, maxRowBytes } = options;
+    const file = resolve(options.file);
     const python = choosePython(options.python);
-    const keeper = { launch, python, metric: this.#metricPath, startMethod, loadTimeoutMs, maxRowBytes };
+    const keeper = { launch, python, kind, file, environment, startMethod, loadTimeoutMs, maxRowBytes };
     this.#keeper = new TemplateKeeper(keeper, this.#templateEvents(), log);
   }
 
@@ -245,7 +244,7 @@ class WorkerPool implements Pool {
 
   #lost(reason: string, wasReady: boolean): void {
     if (this.#isClosing) return;
-    if (this.#metric === undefined) this.#described(unloadedMetric(this.#metricPath, reason, this.#keeper.facts));
+    if (this.#metric === undefined) this.#described(unloadedMetric(this.options, reason, this.#keeper.facts));
     if (this.#metric?.problems.length) return;
     this.#backoff.failed(this.#templateStamp);
     for (const entry of [...this.#entries.values()]) {
@@ -274,6 +273,19 @@ class WorkerPool implements Pool {
     printed: (worker, { stream, text, chunk, case: position }) => {
       const place = { chunk: chunk === null || chunk === 0 ? undefined : chunk, position: position ?? undefined };
       this.options.printed({ worker: worker.number, stream, text: withoutEnd(text), ...place });
+    },
+    modelCall: (worker, { call, chunk, case: position, messages, model, temperature, ...rest }) => {
+      this.listener.modelCall(worker, {
+        call,
+        chunk,
+        position: position ?? undefined,
+        messages,
+        model: model ?? undefined,
+        temperature: temperature ?? undefined,
+        maxTokens: rest.max_tokens ?? undefined,
+        responseFormat: rest.response_format ?? undefined,
+        timeoutMs: rest.timeout_ms ?? undefined,
+      });
     },
     ending: (worker, end) => {
       this.#ending(worker, end);
@@ -318,14 +330,14 @@ class WorkerPool implements Pool {
     if (this.#entries.size === 0) this.#emptied();
     if (this.#isClosing || entry === undefined || end.kind === "told") return;
     if (this.#metric === undefined) {
-      this.#described(unloadedMetric(this.#metricPath, this.#whyNotLoaded(end, death), this.#keeper.facts));
+      this.#described(unloadedMetric(this.options, this.#whyNotLoaded(end, death), this.#keeper.facts));
     }
     if (entry.wasTold) this.listener.died(worker, death);
     else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(end.why);
   }
 
   #whyNotLoaded(end: WorkerEnd, death: Death): string {
-    return end.kind === "late" ? loadTimeout(this.#metricPath, this.options.loadTimeoutMs) : loadDeath(death);
+    return end.kind === "late" ? loadTimeout(this.options.file, this.options.loadTimeoutMs) : loadDeath(death);
   }
 }
 

@@ -12,7 +12,7 @@ export interface RowsFrame {
 const FRAME_BYTES = 33;
 /** `<IBxxxddIII`: position, kind, value, metric_ms, three lengths. */
 const ROW_BYTES = 36;
-const KINDS = ["score", "invalid_case", "metric_exception", "metric_return_value"] as const;
+const KINDS = ["score", "invalid_case", "metric_exception", "metric_return_value", "ran"] as const;
 const EMPTY = new Uint8Array(0);
 
 /** Reads a rows frame's payload; the texts are views of it. Throws `ProtocolError`. */
@@ -72,7 +72,7 @@ function readRows(view: DataView, start: number): Row[] {
 
 function rowKind(kind: number): Row["kind"] {
   const name = KINDS[kind];
-  if (name === undefined) throw new ProtocolError(`a row is of kind ${kind}; the kinds are 0 to 3`);
+  if (name === undefined) throw new ProtocolError(`a row is of kind ${kind}; the kinds are 0 to 4`);
   return name;
 }
 

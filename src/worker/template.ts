@@ -32,8 +32,11 @@ export interface WorkerLink {
 export interface LaunchOptions {
   /** The interpreter's path or command. */
   readonly python: string;
-  /** The metric file's absolute path. */
-  readonly metric: string;
+  readonly kind: "metric" | "run";
+  /** The absolute path of the metric, or of the run code. */
+  readonly file: string;
+  /** Changes to the sidecar's own environment; `undefined` takes a variable out. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly startMethod: StartMethod;
   readonly maxRowBytes: number;
   readonly log: Log;
@@ -42,7 +45,7 @@ export interface LaunchOptions {
 /** What a template tells. Nothing is told before `launch` has returned, nor after `gone`. */
 export interface TemplateEvents {
   hello(hello: Hello): void;
-  /** It has loaded the metric (`fork` alone). `forkHazards`: why forking is not safe; empty where it is. */
+  /** It has loaded the file (`fork` alone). `forkHazards`: why forking is not safe; empty where it is. */
   loaded(metric: MetricReport, forkHazards: readonly string[]): void;
   /** It can start workers. */
   ready(): void;

@@ -3,7 +3,7 @@ import { loadDeath, startFailure } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport, StartMethod } from "./messages.js";
 import type { StartFacts } from "./metric_report.js";
-import type { LaunchTemplate, Template, TemplateEvents, TemplateExit } from "./template.js";
+import type { LaunchOptions, LaunchTemplate, Template, TemplateEvents, TemplateExit } from "./template.js";
 
 /** An interpreter that takes longer until it says hello will not. */
 export const HELLO_TIMEOUT_MS = 30_000;
@@ -11,7 +11,9 @@ export const HELLO_TIMEOUT_MS = 30_000;
 export interface KeeperOptions {
   readonly launch: LaunchTemplate;
   readonly python: string;
-  readonly metric: string;
+  readonly kind: "metric" | "run";
+  readonly file: string;
+  readonly environment: LaunchOptions["environment"];
   readonly startMethod: "auto" | StartMethod;
   readonly loadTimeoutMs: number;
   readonly maxRowBytes: number;
@@ -67,11 +69,11 @@ export class TemplateKeeper {
   /** Starts a template, where there is none. What comes of it is told. */
   launch(): void {
     if (this.#template !== undefined) return;
-    const { launch, python, metric, maxRowBytes } = this.options;
-    const options = { python, metric, startMethod: this.#startMethod, maxRowBytes, log: this.log };
+    const { launch, ...options } = this.options;
+    const { python } = options;
     this.#isReady = false;
     const template: Template = launch(
-      options,
+      { ...options, startMethod: this.#startMethod, log: this.log },
       this.#eventsOf(() => template),
     );
     this.#template = template;
@@ -104,8 +106,8 @@ export class TemplateKeeper {
       hello: (hello) => {
         if (!current()) return;
         this.#pythonVersion = hello.python;
-        const { metric, loadTimeoutMs } = this.options;
-        this.#setDeadline(loadTimeoutMs, loadTimeout(metric, loadTimeoutMs));
+        const { file, loadTimeoutMs } = this.options;
+        this.#setDeadline(loadTimeoutMs, loadTimeout(file, loadTimeoutMs));
       },
       loaded: (report, hazards) => {
         if (current()) this.#loaded(report, hazards);
@@ -134,10 +136,10 @@ export class TemplateKeeper {
     if (hazards.length === 0 || report.problems.length > 0) {
       this.events.loaded(report);
     } else if (this.options.startMethod === "fork") {
-      this.log.warn({ hazards }, `workers fork, as asked, though that is not safe with this metric: ${reason}`);
+      this.log.warn({ hazards }, `workers fork, as asked, though that is not safe with this file: ${reason}`);
       this.events.loaded(report);
     } else {
-      this.log.info({ hazards }, `workers do not fork, each loads the metric for itself: ${reason}`);
+      this.log.info({ hazards }, `workers do not fork, each loads the file for itself: ${reason}`);
       this.#startMethod = "spawn";
       this.#startMethodReason = reason;
       const unsafe = this.#template;
@@ -178,6 +180,6 @@ export class TemplateKeeper {
 }
 
 /** Why a load was given up, in one line. */
-export function loadTimeout(metric: string, milliseconds: number): string {
-  return `${basename(metric)} did not load within ${milliseconds / 1000} s; make what it does at import faster, or give --load-timeout more seconds`;
+export function loadTimeout(file: string, milliseconds: number): string {
+  return `${basename(file)} did not load within ${milliseconds / 1000} s; make what it does at import faster, or give --load-timeout more seconds`;
 }

@@ -103,7 +103,7 @@ class TemplateProcess implements Template {
     return spawn(this.options.python, ["-c", bootProgram(), pythonFolder(), this.#folder.path, "template", "0"], {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
-      env: templateEnvironment(),
+      env: templateEnvironment(this.options.environment),
     });
   }
 

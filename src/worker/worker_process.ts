@@ -4,10 +4,10 @@ import { WorkerClock } from "./clock.js";
 import { CpuMeter, type CpuTimes } from "./cpu.js";
 import type { Log } from "./log.js";
 import { privateBytes } from "./memory.js";
-import type { FromPython, MetricReport, PrintedMessage } from "./messages.js";
+import type { FromPython, MetricReport, ModelCallMessage, PrintedMessage } from "./messages.js";
 import type { RowsFrame } from "./rows.js";
 import type { ProcessExit, WorkerLink } from "./template.js";
-import type { ChunkCase, ChunkUsage, Death, EndReason, InHand, Row, Worker } from "./types.js";
+import type { ChunkCase, ChunkUsage, Death, EndReason, InHand, ModelReply, Row, Worker } from "./types.js";
 
 /** After SIGINT a metric has this long for its `finally` blocks; then its process group is killed. */
 export const KILL_GRACE_MS = 1_000;
@@ -31,6 +31,8 @@ export interface WorkerEvents {
   idle(worker: WorkerProcess): void;
   rows(worker: WorkerProcess, rows: readonly Row[], usage: ChunkUsage | undefined): void;
   printed(worker: WorkerProcess, message: PrintedMessage): void;
+  /** The metric asks a model. */
+  modelCall(worker: WorkerProcess, message: ModelCallMessage): void;
   /** It takes no chunk any more; its process may live on for a moment. */
   ending(worker: WorkerProcess, end: WorkerEnd): void;
   /** Its process is gone. `death.position` says nothing where it was told to end. */
@@ -96,6 +98,14 @@ export class WorkerProcess implements Worker {
     // Read while the worker begins already; what it has used by then is little.
     this.#baseline = this.#meter?.read();
     return this.#lastChunk;
+  }
+
+  setEnvironment(variables: Readonly<Record<string, string>>): void {
+    this.#link?.channel.send({ type: "environment", variables });
+  }
+
+  answer(call: number, reply: ModelReply): void {
+    if (this.#end === undefined) this.#link?.channel.send({ type: "model_answer", call, ...reply });
   }
 
   recall(): void {
@@ -212,6 +222,9 @@ export class WorkerProcess implements Worker {
         return;
       case "ready":
         this.#ready();
+        return;
+      case "model_call":
+        this.host.events.modelCall(this, message);
         return;
       case "hello":
       case "started":

@@ -344,7 +344,7 @@ describe("calls", () => {
     await vi.advanceTimersByTimeAsync(10_000);
     let taken = 0;
     let most = 0;
-    for (let next = await first; next.done !== true; ) {
+    for (let next = await first; next.done !== true;) {
       taken += next.value.length;
       most = Math.max(most, next.value.length);
       const step = results.next();

@@ -8,11 +8,12 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 test.each(vectors("chunk"))("$name", ({ chunk, cases, hex }) => {
   const encoded = encodeChunk(
     chunk,
-    cases.map(({ input, output, expected, seed }) => ({
+    cases.map(({ input, output, expected, seed, observation = null }) => ({
       input: bytes(input),
       output: bytes(output),
       expected: expected === null ? undefined : bytes(expected),
       seed: seed === null ? undefined : BigInt(seed),
+      observation: observation === null ? undefined : bytes(observation),
     })),
   );
   expect(encoded).toHaveLength(1);
@@ -27,6 +28,7 @@ describe("large payloads", () => {
     output,
     expected,
     seed: undefined,
+    observation: undefined,
   });
 
   test("are written from where they are, between what is copied", () => {

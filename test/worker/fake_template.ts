@@ -256,5 +256,6 @@ export function chunkCase(output = '"a"', expected?: string): ChunkCase {
     output: Buffer.from(output),
     expected: expected === undefined ? undefined : Buffer.from(expected),
     seed: undefined,
+    observation: undefined,
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { encodeMessage, parseMessage, type ToPython } from "../../src/worker/messages.js";
 import { payload, vectors } from "./vectors.js";
 
-const TO_PYTHON = new Set(["configure", "start", "signal", "stop"]);
+const TO_PYTHON = new Set(["configure", "environment", "model_answer", "start", "signal", "stop"]);
 
 describe("vectors", () => {
   const all = vectors("message");

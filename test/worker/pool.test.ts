@@ -26,7 +26,9 @@ afterEach(() => {
 });
 
 const OPTIONS: PoolOptions = {
-  metric: "/somewhere/metric.py",
+  kind: "metric",
+  file: "/somewhere/metric.py",
+  environment: {},
   python: "/usr/bin/python3",
   startMethod: "auto",
   loadTimeoutMs: 10_000,

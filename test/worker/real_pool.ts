@@ -18,11 +18,13 @@ export class RealPool {
   #pool: Pool | undefined;
   #taken = 0;
 
-  static async open(metric: string, options: Partial<PoolOptions> = {}): Promise<RealPool> {
+  static async open(file: string, options: Partial<PoolOptions> = {}): Promise<RealPool> {
     const opened = new RealPool();
     const { listener, log, printed } = opened;
     const all: PoolOptions = {
-      metric,
+      kind: "metric",
+      file,
+      environment: {},
       python: undefined,
       startMethod: "auto",
       loadTimeoutMs: 20_000,
@@ -92,6 +94,7 @@ export function caseOf(output: unknown, input: object = {}, expected?: object): 
     output: Buffer.from(JSON.stringify(output)),
     expected: expected === undefined ? undefined : Buffer.from(JSON.stringify(expected)),
     seed: undefined,
+    observation: undefined,
   };
 }
 

@@ -1,11 +1,12 @@
 import type { Log } from "../../src/worker/log.js";
-import type { ChunkUsage, Death, Row, Worker, WorkerListener } from "../../src/worker/types.js";
+import type { ChunkUsage, Death, ModelCall, Row, Worker, WorkerListener } from "../../src/worker/types.js";
 
 /** Remembers what a pool tells, and lets tests wait for it. */
 export class RecordingListener implements WorkerListener {
   readonly idled: Worker[] = [];
   readonly told: { worker: Worker; rows: readonly Row[]; usage: ChunkUsage | undefined }[] = [];
   readonly deaths: { worker: Worker; death: Death }[] = [];
+  readonly asked: { worker: Worker; call: ModelCall }[] = [];
   readonly reasons: string[] = [];
   /** Called at each idle, rows and died; replace it to act at once. */
   onIdle: (worker: Worker) => void = () => undefined;
@@ -21,6 +22,11 @@ export class RecordingListener implements WorkerListener {
   rows(worker: Worker, rows: readonly Row[], usage: ChunkUsage | undefined): void {
     this.told.push({ worker, rows, usage });
     this.onRows(worker, rows);
+    this.#changed();
+  }
+
+  modelCall(worker: Worker, call: ModelCall): void {
+    this.asked.push({ worker, call });
     this.#changed();
   }
 

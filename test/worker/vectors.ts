@@ -9,7 +9,15 @@ const vector = z.discriminatedUnion("kind", [
     name: text,
     hex: text,
     chunk: z.number(),
-    cases: z.array(z.object({ input: text, output: text, expected: text.nullable(), seed: text.nullable() })),
+    cases: z.array(
+      z.object({
+        input: text,
+        output: text,
+        expected: text.nullable(),
+        seed: text.nullable(),
+        observation: text.nullable().optional(),
+      }),
+    ),
   }),
   z.object({
     kind: z.literal("rows"),
