@@ -148,6 +148,11 @@ export class HttpProvider implements ModelProvider {
     if (signal.aborted) return signal.reason;
     const code = codeOf(error);
     const through = this.proxy === undefined ? "" : ` through the proxy ${this.proxy.host}`;
+    const refusal = this.proxy === undefined ? undefined : refusalOfProxy(error);
+    if (refusal !== undefined) {
+      const message = `no connection to ${this.url.origin}${through}, which answered HTTP ${refusal}`;
+      return new ConnectionError(message, refusal >= 500);
+    }
     const what = `no connection to ${this.url.origin}${through}: ${WORDS[code] ?? (code === "" ? "it failed" : code)}`;
     if (!CERTIFICATE_CODE.test(code)) return new ConnectionError(what, true);
     return new ConnectionError(`${what}; name the authority that signed it with NODE_EXTRA_CA_CERTS=FILE`, false);
@@ -183,6 +188,12 @@ function codeOf(error: unknown): string {
   const { code, cause } = error as Error & { code?: unknown };
   if (typeof code === "string" && code !== "UND_ERR_ABORTED") return code;
   return cause === undefined ? error.name : codeOf(cause);
+}
+
+/** The status with which a proxy refused. The HTTP client tells it in its message alone. */
+function refusalOfProxy(error: unknown): number | undefined {
+  const status = error instanceof Error ? /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1] : undefined;
+  return status === undefined ? undefined : Number(status);
 }
 
 const CERTIFICATE_CODE = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/;

@@ -3,8 +3,6 @@ import { asObject, asText, parseJson } from "./json_fields.js";
 /** Parameters that a call can do without. */
 export type OptionalParameter = "temperature" | "max_tokens" | "response_format";
 
-const OPTIONAL: readonly OptionalParameter[] = ["temperature", "max_tokens", "response_format"];
-
 /**
  * Remembers which parameters a model does not support, as reasoning models do with `temperature`. Such a parameter is left out from then on;
  * it is not replaced by another one that may mean something else.
@@ -42,7 +40,7 @@ export function refusedParameter(
   const message = asText(error?.["message"]) ?? asText(error?.["detail"]) ?? asText(answer?.["error"]) ?? body;
   if (!UNSUPPORTED_CODES.has(String(error?.["code"])) && !UNSUPPORTED_WORDS.test(message)) return undefined;
   const param = asText(error?.["param"])?.split(/[.[]/)[0];
-  return sent.find((name) => name === param) ?? (isOptional(param) ? undefined : firstNamed(message, sent));
+  return param === undefined ? firstNamed(message, sent) : sent.find((name) => name === param);
 }
 
 const UNSUPPORTED_CODES: ReadonlySet<string> = new Set([
@@ -52,10 +50,6 @@ const UNSUPPORTED_CODES: ReadonlySet<string> = new Set([
 ]);
 const UNSUPPORTED_WORDS =
   /\b(unsupported|not supported|(does|do|is|are) ?n['’]?o?t support(ed)?|unrecogni[sz]ed|unknown (parameter|argument|field|name)|unexpected (keyword|parameter|argument|field)|extra (inputs|fields)|not (permitted|allowed)|deprecated)\b/i;
-
-function isOptional(name: string | undefined): boolean {
-  return OPTIONAL.some((parameter) => parameter === name);
-}
 
 /** "Use 'max_completion_tokens' instead" may name a second one: the first counts. */
 function firstNamed(message: string, sent: readonly OptionalParameter[]): OptionalParameter | undefined {

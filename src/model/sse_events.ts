@@ -6,17 +6,29 @@ export class SseEvents {
   #pending: Buffer = Buffer.alloc(0);
   /** Everything before this place in `#pending` is known to hold no end of an event. */
   #searched = 0;
+  /** Whether the event before `#pending` ended with a carriage return, whose line feed may still come. */
+  #isFeedOpen = false;
 
-  /** The events that this chunk completes, each with its blank line. Throws where one grows beyond all measure. */
+  /**
+   * The events that this chunk completes, each with its blank line. One that is a line feed alone is the late end of the event before it.
+   * Throws where one grows beyond all measure.
+   */
   push(chunk: Uint8Array): Buffer[] {
+    if (chunk.length === 0) return [];
     this.#pending = this.#pending.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#pending, chunk]);
     const events: Buffer[] = [];
     let begin = 0;
+    if (this.#isFeedOpen && this.#pending[0] === LF) {
+      events.push(this.#pending.subarray(0, 1));
+      begin = 1;
+      this.#searched = 1;
+    }
     for (let end = this.#endOfEvent(); end !== undefined; end = this.#endOfEvent()) {
       events.push(this.#pending.subarray(begin, end));
       begin = end;
       this.#searched = end;
     }
+    this.#isFeedOpen = begin > 0 && begin === this.#pending.length && this.#pending[begin - 1] === CR;
     this.#pending = this.#pending.subarray(begin);
     this.#searched = Math.max(0, this.#pending.length - LONGEST_END);
     if (this.#pending.length > MOST_EVENT_BYTES) {
@@ -30,7 +42,7 @@ export class SseEvents {
     return this.#pending;
   }
 
-  /** The place behind the next blank line; `undefined` where none has come, or its last byte may still be followed by its line feed. */
+  /** The place behind the next blank line; `undefined` where none has come. */
   #endOfEvent(): number | undefined {
     const bytes = this.#pending;
     for (let place = this.#searched; place < bytes.length; place += 1) {

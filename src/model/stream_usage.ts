@@ -8,6 +8,7 @@ import { eventData, SseEvents } from "./sse_events.js";
  */
 export class StreamUsage {
   readonly #events = new SseEvents();
+  #isLeftOut = false;
   #seen: Record<string, unknown> = {};
 
   constructor(
@@ -18,7 +19,11 @@ export class StreamUsage {
   /** The bytes of this chunk, and of those before it, that can be passed on now. */
   push(chunk: Uint8Array): readonly Uint8Array[] {
     const events = this.#events.push(chunk);
-    const passed = events.filter((event) => !this.#isUsageAlone(event) || this.isUsageWanted);
+    const passed = events.filter((event) => {
+      // A line feed alone goes the way of the event that it ends.
+      if (event.length > 1) this.#isLeftOut = this.#isUsageAlone(event);
+      return !this.#isLeftOut;
+    });
     // Nothing is held back from a caller who gets everything anyway.
     return this.isUsageWanted ? [chunk] : passed;
   }

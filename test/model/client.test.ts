@@ -36,7 +36,8 @@ describe("what is sent", () => {
 
   test("a parameter that the model refuses by name is dropped once, and remembered for that model alone", async () => {
     const refusal = failed(400, {
-      message: "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+      message:
+        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
       param: "temperature",
       code: "unsupported_value",
     });
@@ -56,7 +57,8 @@ describe("what is sent", () => {
   });
 
   test("max_tokens is left out where refused, never sent under another name", async () => {
-    const message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    const message =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const refusal = failed(400, { message, param: "max_tokens", code: "unsupported_parameter" });
     const { client, provider } = await fakeClient([refusal, completed()]);
     await client.complete({ ...QUESTION, maxTokens: 9, temperature: 1 });
@@ -64,7 +66,10 @@ describe("what is sent", () => {
   });
 
   test("a value that is wrong is the caller's to mend", async () => {
-    const refusal = failed(400, { message: "Invalid 'temperature': 3 is above the maximum of 2", param: "temperature" });
+    const refusal = failed(400, {
+      message: "Invalid 'temperature': 3 is above the maximum of 2",
+      param: "temperature",
+    });
     const { client, provider } = await fakeClient([refusal]);
     const error = await errorOf(client.complete({ ...QUESTION, temperature: 3 }));
     expect(error).toMatchObject({ kind: "provider_status", status: 400 });
@@ -85,7 +90,11 @@ describe("trying again", () => {
     const { client, provider } = await fakeClient([failed(503)]);
     const call = errorOf(client.complete(QUESTION));
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(await call).toMatchObject({ kind: "provider_status", status: 503, message: "the provider answered HTTP 503: status 503" });
+    expect(await call).toMatchObject({
+      kind: "provider_status",
+      status: 503,
+      message: "the provider answered HTTP 503: status 503",
+    });
     expect(pauses(provider.requests)).toEqual([500, 1000, 2000, 4000, 8000]);
   });
 
@@ -136,7 +145,9 @@ describe("trying again", () => {
   test("never past the deadline: a wait that does not fit is not begun", async () => {
     const { client, provider } = await fakeClient([failed(429, {}, { "retry-after": "20" })]);
     const error = await errorOf(client.complete(QUESTION, { deadlineAt: performance.now() + 10_000 }));
-    expect(error.message).toBe("the provider answered HTTP 429: status 429; there is no time left to try again in 20 s");
+    expect(error.message).toBe(
+      "the provider answered HTTP 429: status 429; there is no time left to try again in 20 s",
+    );
     expect(provider.requests).toHaveLength(1);
   });
 
@@ -148,7 +159,10 @@ describe("trying again", () => {
     expect((await call).text).toBe("PASS");
     expect(provider.requests).toHaveLength(2);
     const untrusted = await fakeClient([new ConnectionError("CERT_HAS_EXPIRED", false)]);
-    expect(await errorOf(untrusted.client.complete(QUESTION))).toMatchObject({ kind: "unreachable", status: undefined });
+    expect(await errorOf(untrusted.client.complete(QUESTION))).toMatchObject({
+      kind: "unreachable",
+      status: undefined,
+    });
   });
 
   test("an error with the code of such a status, sent under HTTP 200, is", async () => {
@@ -176,7 +190,10 @@ describe("the end of a call", () => {
     await vi.advanceTimersByTimeAsync(2499);
     expect(vi.getTimerCount()).toBe(1);
     await vi.advanceTimersByTimeAsync(1);
-    expect(await call).toMatchObject({ kind: "timeout", message: "the model call did not end within the 2.5 s that it had" });
+    expect(await call).toMatchObject({
+      kind: "timeout",
+      message: "the model call did not end within the 2.5 s that it had",
+    });
   });
 
   test("by the caller's deadline", async () => {
@@ -197,7 +214,9 @@ describe("the end of a call", () => {
     const { client } = await fakeClient([failed(500)]);
     const controller = new AbortController();
     const removed = vi.spyOn(controller.signal, "removeEventListener");
-    const call = errorOf(client.complete(QUESTION, { signal: controller.signal, deadlineAt: performance.now() + 60_000 }));
+    const call = errorOf(
+      client.complete(QUESTION, { signal: controller.signal, deadlineAt: performance.now() + 60_000 }),
+    );
     await vi.advanceTimersByTimeAsync(10);
     controller.abort();
     expect(await call).toMatchObject({
@@ -226,11 +245,31 @@ describe("answers that are none", () => {
   const message = (fields: object) => ({ choices: [{ message: fields, finish_reason: "stop" }] });
 
   test.each([
-    ["no content", completed(message({ content: "" })), "empty_answer", "the model's answer is empty (finish_reason stop)"],
-    ["null content", completed(message({ content: null })), "empty_answer", "the model's answer is empty (finish_reason stop)"],
-    ["a refusal", completed(message({ content: null, refusal: "I\ncannot." })), "refusal", "the model refused: I cannot."],
+    [
+      "no content",
+      completed(message({ content: "" })),
+      "empty_answer",
+      "the model's answer is empty (finish_reason stop)",
+    ],
+    [
+      "null content",
+      completed(message({ content: null })),
+      "empty_answer",
+      "the model's answer is empty (finish_reason stop)",
+    ],
+    [
+      "a refusal",
+      completed(message({ content: null, refusal: "I\ncannot." })),
+      "refusal",
+      "the model refused: I cannot.",
+    ],
     ["no choices", completed({ choices: [] }), "invalid_answer", /^the provider's answer has no choices: "/],
-    ["something else", completed({ choices: undefined }), "invalid_answer", /^the provider's answer is not a chat completion: "/],
+    [
+      "something else",
+      completed({ choices: undefined }),
+      "invalid_answer",
+      /^the provider's answer is not a chat completion: "/,
+    ],
     [
       "an error under 200",
       completed({ choices: undefined, error: { message: "upstream failed" } }),
@@ -254,12 +293,16 @@ describe("answers that are none", () => {
       kind: "length",
       finishReason: "length",
       text: "PASS, since",
-      message: "the answer was cut at its limit of 100 tokens (finish_reason length): raise max_tokens, or ask for less",
+      message:
+        "the answer was cut at its limit of 100 tokens (finish_reason length): raise max_tokens, or ask for less",
     });
   });
 
   test.each([
-    ["<!doctype html><title>Sign\n in</title>", /^the provider's answer is not JSON but an HTML page \("Sign in"\); does --model-base-url /],
+    [
+      "<!doctype html><title>Sign\n in</title>",
+      /^the provider's answer is not JSON but an HTML page \("Sign in"\); does --model-base-url /,
+    ],
     ['{"choices": [', /^the provider's answer is not JSON but "\{\\"choices\\": \["; /],
     ["", /^the provider's answer is not JSON but an empty body; /],
   ])("a body that is not JSON: %j", async (body, text) => {
@@ -275,14 +318,19 @@ describe("answers that are none", () => {
     const message = `Incorrect key sk-fake-0123456789.\n${"x".repeat(3000)}`;
     const { client } = await fakeClient([failed(401, { message })]);
     const error = await errorOf(client.complete(QUESTION));
-    expect(error.message).toMatch(/^the provider answered HTTP 401: Incorrect key \[key\]\. x+…; check the key in FAKE_KEY$/);
+    expect(error.message).toMatch(
+      /^the provider answered HTTP 401: Incorrect key \[key\]\. x+…; check the key in FAKE_KEY$/,
+    );
     expect(error.message.length).toBeLessThan(600);
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain("sk-fake-0123456789");
   });
 });
 
 test("content as a list of parts is joined", async () => {
-  const content = [{ type: "text", text: "PA" }, { type: "text", text: "SS" }];
+  const content = [
+    { type: "text", text: "PA" },
+    { type: "text", text: "SS" },
+  ];
   const { client } = await fakeClient([completed({ choices: [{ message: { content }, finish_reason: "stop" }] })]);
   expect(await client.complete(QUESTION)).toMatchObject({ text: "PASS", finishReason: "stop", requestId: "req_1" });
 });
@@ -308,5 +356,7 @@ test("--max-cost tells of calls that it cannot count", async () => {
   await client.complete(QUESTION);
   const error = await errorOf(client.complete(QUESTION));
   expect(error.message).toContain("$0.00021 of $0.0002 is spent, besides 1 call of unknown cost;");
-  expect(log.warnings()[0]).toBe("--max-cost does not count calls of unknown cost, and there is one now: the answer has no usage");
+  expect(log.warnings()[0]).toBe(
+    "--max-cost does not count calls of unknown cost, and there is one now: the answer has no usage",
+  );
 });

@@ -27,11 +27,8 @@ export class ModelServer {
   readonly #places = new Map<object, number>();
   readonly #changes = new Set<() => void>();
   readonly #server: Server;
-  /** The most requests that were in hand at a time. */
-  mostInHand = 0;
   /** Connections made so far. */
   connections = 0;
-  #inHand = 0;
 
   constructor(script: ScriptInput = {}) {
     this.#script = scriptSchema.parse(script);
@@ -95,11 +92,8 @@ export class ModelServer {
       return;
     }
     this.requests.push(recorded);
-    this.#inHand += 1;
-    this.mostInHand = Math.max(this.mostInHand, this.#inHand);
     response.on("close", () => {
       recorded.isAborted = !response.writableEnded;
-      this.#inHand -= 1;
       this.#changed();
     });
     this.#changed();

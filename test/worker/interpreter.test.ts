@@ -42,7 +42,7 @@ describe("why it did not start", () => {
 
   test("a death over the load says how", () => {
     expect(loadDeath({ exitCode: undefined, signal: "SIGSEGV" })).toMatch(
-      /^the Python interpreter was killed by SIGSEGV while it loaded the metric; /,
+      /^the Python interpreter was killed by SIGSEGV while it loaded the file; /,
     );
   });
 });

@@ -129,7 +129,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     templates.behaviour.template = "dies";
     const { metric } = await open();
     expect(metric.problems[0]?.message).toBe(
-      "the Python interpreter exited with code 3 while it loaded the metric; look at what the file does when it is imported",
+      "the Python interpreter exited with code 3 while it loaded the file; look at what the file does when it is imported",
     );
   });
 
@@ -159,7 +159,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     const { metric, pool } = await open({ startMethod: "fork" });
     expect(metric).toMatchObject({ startMethod: "fork", startMethodReason: "" });
     expect(log.lines).toContain(
-      "warn workers fork, as asked, though that is not safe with this metric: it has 3 threads",
+      "warn workers fork, as asked, though that is not safe with this file: it has 3 threads",
     );
     await close(pool);
   });
@@ -168,7 +168,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     templates.behaviour.worker = "dies";
     const { metric, pool } = await open({ startMethod: "spawn" });
     expect(pool).toBeUndefined();
-    expect(metric.problems[0]?.message).toMatch(/exited with code 1 while it loaded the metric/);
+    expect(metric.problems[0]?.message).toMatch(/exited with code 1 while it loaded the file/);
   });
 
   test("with spawn a load past its timeout is given up", async () => {

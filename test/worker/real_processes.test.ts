@@ -264,7 +264,7 @@ describe("loading", () => {
   test.each([
     ["syntax_error.py", /SyntaxError/],
     ["exits_at_load.py", /SystemExit/],
-    ["dies_at_load.py", /was killed by SIGKILL while it loaded the metric/],
+    ["dies_at_load.py", /was killed by SIGKILL while it loaded the file/],
     ["not_there.py", /not_there\.py/],
   ])("%s is a problem of the metric file, and leaves nothing", async (metric, message) => {
     for (const startMethod of ["fork", "spawn"] as const) {

@@ -34,7 +34,7 @@ describe("what does not follow the protocol", () => {
     ["a row's header cut off", whole.subarray(0, 33 + 35), /^a row's header is cut off$/],
     ["a row's texts cut off", whole.subarray(0, whole.length - 1), /^a row's texts are cut off$/],
     ["another number of rows", broken(4, 200), /^a rows frame says 200 rows and holds \d+$/],
-    ["a kind of row that there is not", broken(33 + 4, 4), /^a row is of kind 4; the kinds are 0 to 3$/],
+    ["a kind of row that there is not", broken(33 + 4, 5), /^a row is of kind 5; the kinds are 0 to 4$/],
   ])("%s", (_, bytes, message) => {
     expect(() => decodeRows(bytes)).toThrow(message);
   });
