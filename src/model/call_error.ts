@@ -1,7 +1,7 @@
 import { NO_COST, type Cost } from "./cost.js";
 import type { TokenUsage } from "./token_usage.js";
 
-/** Why a model call gave no answer; each has its line in docs/errors.md. */
+/** Why a model call gave no answer. */
 export type ModelCallErrorKind =
   /** No model was chosen. */
   | "no_model"

@@ -82,4 +82,5 @@ const CR = 0x0d;
 const LF = 0x0a;
 /** `\r\n\r\n` */
 const LONGEST_END = 4;
-const MOST_EVENT_BYTES = 64 * 1024 ** 2;
+/** Room for an image in an event; so that a broken server cannot fill the memory. */
+const MOST_EVENT_BYTES = 16 * 1024 ** 2;
