@@ -113,7 +113,7 @@ export class Call implements ScoreCall {
       metricMs,
       ...(observed === undefined ? {} : { observation: observed }),
       ...(metricUsage === undefined ? {} : { metricUsage }),
-      ...(isRun && output !== undefined ? { output } : {}),
+      ...(isRun ? { isRun, ...(output === undefined ? {} : { output }) } : {}),
     });
     const bytes = outcomeBytes(outcome) + (isRun ? (output?.length ?? 0) : 0);
     this.#readyBytes += bytes;

@@ -1,18 +1,48 @@
 import { randomBytes } from "node:crypto";
 
-import { Meter } from "../model/meter.js";
-import { ObservationError, type Observations, type OpenObservation } from "./observations.js";
+import { Meter, type MeteredUsage } from "../model/meter.js";
+import { ObservationError, type Observations, type ObservedCalls, type OpenObservation } from "./observations.js";
 import type { Observed } from "./result.js";
 
 /** Observations that ended and whose case does not come, and ids that were used, are remembered only so far. */
 const MOST_REMEMBERED = 100_000;
 
-interface Open {
-  readonly id: string;
-  readonly token: string;
-  readonly owner: object;
+/** An observation that is open. */
+class Open implements ObservedCalls {
+  readonly beganAt = performance.now();
   readonly meter: Meter;
-  readonly beganAt: number;
+  readonly #over = new AbortController();
+  #inFlight = 0;
+
+  constructor(
+    readonly id: string,
+    readonly token: string,
+    readonly owner: object,
+    total: Meter,
+  ) {
+    this.meter = new Meter(total);
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  begin(): () => void {
+    this.#inFlight += 1;
+    return () => {
+      this.#inFlight -= 1;
+    };
+  }
+
+  /** Ends the calls in flight; what all used. */
+  close(): MeteredUsage {
+    const usage = this.meter.usage();
+    const inFlight = this.#inFlight;
+    this.#over.abort();
+    if (inFlight === 0) return usage;
+    const reason = "a model call was still in flight when the run ended";
+    return { ...usage, calls: usage.calls + inFlight, cost: { usd: undefined, reason } };
+  }
 }
 
 /** Keeps the observations of one sidecar. */
@@ -31,7 +61,7 @@ export class ObservationBook implements Observations {
   begin(_label: string, owner: object): OpenObservation {
     const id = `obs-${this.#next++}-${randomBytes(6).toString("hex")}`;
     const token = `sk-skynet-${randomBytes(24).toString("base64url")}`;
-    const open: Open = { id, token, owner, meter: new Meter(this.total), beganAt: performance.now() };
+    const open = new Open(id, token, owner, this.total);
     this.#open.set(id, open);
     this.#byToken.set(token, open);
     return { id, token };
@@ -45,7 +75,7 @@ export class ObservationBook implements Observations {
       throw new ObservationError("already_ended", `observation ${id} was ended before; end each one once`);
     }
     this.#forget(open);
-    const observed = { id, runMs: now - open.beganAt, usage: open.meter.usage() };
+    const observed = { id, runMs: now - open.beganAt, usage: open.close() };
     this.#remember(id, observed);
     return observed;
   }
@@ -64,11 +94,15 @@ export class ObservationBook implements Observations {
   }
 
   drop(owner: object): void {
-    for (const open of [...this.#open.values()]) if (open.owner === owner) this.#forget(open);
+    for (const open of [...this.#open.values()]) {
+      if (open.owner !== owner) continue;
+      this.#forget(open);
+      open.close();
+    }
   }
 
-  meterOf(token: string): Meter | undefined {
-    return this.#byToken.get(token)?.meter;
+  gatewayOf(token: string): ObservedCalls | undefined {
+    return this.#byToken.get(token);
   }
 
   #forget(open: Open): void {

@@ -37,6 +37,16 @@ export interface Observations {
   /** Forgets the open observations of an owner that is gone; those that ended stay until a case has used them. */
   drop(owner: object): void;
 
-  /** Where the gateway counts the calls of an open observation; `undefined` for a token that is wrong or finished. */
-  meterOf(token: string): Meter | undefined;
+  /** The gateway's side of an open observation; `undefined` for a token that is wrong or finished. */
+  gatewayOf(token: string): ObservedCalls | undefined;
+}
+
+/** The model calls of one observation, as the gateway makes them. */
+export interface ObservedCalls {
+  /** Counts them. */
+  readonly meter: Meter;
+  /** Aborted when the observation is over: nobody waits for an answer any more. */
+  readonly signal: AbortSignal;
+  /** A call begins; what is returned is to be called once when it ends. One that is in flight when the observation ends makes its cost not measured. */
+  begin(): () => void;
 }

@@ -47,7 +47,9 @@ export interface CaseResult {
   readonly observation?: Observed;
   /** What the metric's own model calls used; absent where it made none. */
   readonly metricUsage?: MeteredUsage;
-  /** The output, where the sidecar ran the artifact. */
+  /** Whether the sidecar ran the artifact. */
+  readonly isRun?: boolean;
+  /** What the sidecar's run returned. */
   readonly output?: JsonBytes;
 }
 

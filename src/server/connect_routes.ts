@@ -14,6 +14,7 @@ import { callStatus } from "../services/errors.js";
 import { batchOfMessage, messageOfResult } from "../services/score_messages.js";
 import type { ScoreService } from "../services/score_service.js";
 import type { Log } from "../worker/log.js";
+import { isGatewayPath } from "./gateway.js";
 import { methodPath } from "./grpc_method.js";
 import type { OpenCalls } from "./open_calls.js";
 
@@ -23,6 +24,8 @@ export interface ConnectOptions {
   readonly calls: OpenCalls;
   readonly maxMessageBytes: number;
   readonly log: Log;
+  /** Answers what `isGatewayPath` says. */
+  readonly gateway: RequestListener;
 }
 
 /** Serves HTTP/1.1: Connect with JSON, so that curl and a browser's `fetch` work, and a word to those who look around. */
@@ -42,7 +45,8 @@ export function connectHandler(options: ConnectOptions): RequestListener {
     jsonOptions: { ignoreUnknownFields: false, useProtoFieldName: true, alwaysEmitImplicit: true },
   });
   return (request, response) => {
-    if ((request.method === "GET" || request.method === "HEAD") && request.url === "/") {
+    if (isGatewayPath(request.url)) options.gateway(request, response);
+    else if ((request.method === "GET" || request.method === "HEAD") && request.url === "/") {
       say(response, 200, `This is a Skynet scorer: it scores cases with a metric. ${WHAT_THERE_IS}`);
     } else if (!URL.canParse(`http://${request.headers.host ?? ""}`)) {
       // The adapter would throw where nobody catches.
@@ -62,6 +66,7 @@ const METHODS = [
 const WHAT_THERE_IS = [
   "Over HTTP/1.1, with Connect and JSON:",
   ...METHODS.map((method) => `  POST ${methodPath(method)}`),
+  "For run code, the OpenAI API: POST /v1/chat/completions, GET /v1/models",
   "Everything else, streams included, is gRPC on this same port, with reflection; try: grpcurl -plaintext HOST:PORT list",
 ].join("\n");
 

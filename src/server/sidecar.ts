@@ -11,12 +11,14 @@ import { ScoreService } from "../services/score_service.js";
 import type { Log } from "../worker/log.js";
 import { connectHandler } from "./connect_routes.js";
 import { bidiStreaming, type GrpcMethod, serverStreaming, unary } from "./grpc_method.js";
+import { gatewayHandler, type GatewayModels } from "./gateway.js";
 import { createGrpcServer } from "./grpc_server.js";
 import { HealthService } from "./health.js";
 import { parseListenAddress } from "./listen_address.js";
 import { type HTTP1_TIMEOUTS, listen, type Listener } from "./listener.js";
 import { OpenCalls } from "./open_calls.js";
 import { REFLECTION_SERVICES, reflectionMethods } from "./reflection.js";
+import { listenForRuns, type RunGateway } from "./run_gateway.js";
 import { scoreMethods } from "./score_methods.js";
 
 export interface SidecarOptions {
@@ -24,6 +26,9 @@ export interface SidecarOptions {
   readonly scorer: Scorer;
   /** As `parseListenAddress` reads them; at least one. */
   readonly listen: readonly string[];
+  readonly models: GatewayModels;
+  /** Whether the sidecar runs artifacts, and needs a gateway for them alone. */
+  readonly servesRuns: boolean;
   readonly log: Log;
   /** The sidecar's own version, for `DescribeMetric`. */
   readonly version: string;
@@ -37,6 +42,9 @@ export interface SidecarOptions {
 export interface Sidecar {
   /** What was bound, as clients write it. */
   readonly addresses: readonly string[];
+
+  /** Where the sidecar's own runs reach models; `undefined` where it runs none. */
+  readonly runGatewayUrl: string | undefined;
 
   /**
    * Health is NOT_SERVING and new calls are UNAVAILABLE at once; running cases may finish until `drainTimeoutMs` from
@@ -53,7 +61,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const maxMessageBytes = options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES;
   const calls = new OpenCalls();
   const score = new ScoreService(scorer);
-  const contract = new ContractService(scorer, options.version);
+  const contract = new ContractService(scorer, options.version, options.models.account.budget.maxUsd?.toNumber());
+  const gateway = gatewayHandler({ observations: scorer.observations, models: options.models, maxMessageBytes, log });
   const services = [ScoreDescriptor, ContractDescriptor, ObservationDescriptor, Health, ...REFLECTION_SERVICES];
   const health = new HealthService(
     scorer,
@@ -62,16 +71,18 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const methods = [
     ...scoreMethods(score),
     ...contractMethods(contract),
-    ...observationMethods(new ObservationService()),
+    ...observationMethods(new ObservationService(scorer)),
     ...health.methods(),
     ...reflectionMethods(services),
   ];
   const grpc = createGrpcServer({ methods, calls, maxMessageBytes, log });
-  const http1 = connectHandler({ score, contract, calls, maxMessageBytes, log });
+  const http1 = connectHandler({ score, contract, calls, maxMessageBytes, log, gateway });
 
   let listeners: Listener[];
+  let runGateway: RunGateway | undefined;
   try {
     listeners = await listenOnAll(options, http1, grpc);
+    if (options.servesRuns) runGateway = await listenForRuns(gateway);
   } catch (reason) {
     health.drain();
     await grpc.close(0);
@@ -91,11 +102,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       ...listeners.map((listener) => listener.close(LAST_WORDS_MS)),
       scorerClosed,
     ]);
+    await runGateway?.close();
   }
 
   let closing: Promise<void> | undefined;
   return {
     addresses: listeners.flatMap(({ addresses }) => addresses),
+    runGatewayUrl: runGateway?.url,
     close: ({ drainTimeoutMs }) => (closing ??= close(drainTimeoutMs)),
   };
 }
@@ -137,5 +150,6 @@ function contractMethods(service: ContractService): GrpcMethod[] {
 }
 
 function observationMethods(service: ObservationService): GrpcMethod[] {
-  return [bidiStreaming(ObservationDescriptor.method.observe, () => service.observe())];
+  const { observe } = ObservationDescriptor.method;
+  return [bidiStreaming(observe, (requests, context) => service.observe(requests, context))];
 }

@@ -20,14 +20,15 @@ import {
 } from "../scoring/contract_check.js";
 import type { Scorer } from "../scoring/scorer.js";
 import type { CallContext } from "./call_context.js";
-import { caseOfMessage } from "./score_messages.js";
+import { caseOfMessage, messageOfUsage } from "./score_messages.js";
 
 /** Tells whether the metric keeps its contract, and what was loaded. */
 export class ContractService {
-  /** `version`: the sidecar's own. */
+  /** `version`: the sidecar's own; `maxCostUsd`: the limit on what model calls may cost, where there is one. */
   constructor(
     private readonly scorer: Scorer,
     private readonly version: string,
+    private readonly maxCostUsd: number | undefined,
   ) {}
 
   /** Gives each check as it ends, and the verdict last. */
@@ -61,6 +62,7 @@ export class ContractService {
 
   describeMetric(context: CallContext): DescribeMetricResponse {
     const metric = this.scorer.describe();
+    const usage = this.scorer.modelUsage();
     context.sendFingerprint(metric.fingerprint);
     return create(DescribeMetricResponseSchema, {
       loaded: metric.loaded,
@@ -76,6 +78,11 @@ export class ContractService {
       metricTimeoutMs: this.scorer.metricTimeoutMs,
       workers: this.scorer.workerCount(),
       version: this.version,
+      runFile: metric.runFile,
+      runTimeoutMs: this.scorer.runTimeoutMs,
+      metricUsage: messageOfUsage(usage.metric),
+      gatewayUsage: messageOfUsage(usage.gateway),
+      ...(this.maxCostUsd === undefined ? {} : { maxCostUsd: this.maxCostUsd }),
     });
   }
 }

@@ -3,7 +3,8 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { Case, JsonBytes } from "../scoring/case.js";
 import type { CaseResult, Score } from "../scoring/result.js";
 import { artifactBytes, type Payload, payloadOfValueBytes } from "./json_value.js";
-import { ERROR_CODES } from "./score_messages.js";
+import { measuredBytes } from "./measured_codec.js";
+import { ERROR_CODES, runTime } from "./score_messages.js";
 import type { CaseBatch } from "./score_service.js";
 
 /*
@@ -203,7 +204,11 @@ const SCORE = {
 } as const;
 const ENTRY = { key: field(1, WireType.LengthDelimited), value: field(2, WireType.Bit64) } as const;
 const ERROR = { code: field(1, WireType.Varint), message: field(2, WireType.LengthDelimited) } as const;
-const TIMING = { queuedMs: field(1, WireType.Bit64), metricMs: field(2, WireType.Bit64) } as const;
+const TIMING = {
+  queuedMs: field(1, WireType.Bit64),
+  metricMs: field(2, WireType.Bit64),
+  runMs: field(3, WireType.Bit64),
+} as const;
 
 function encodeResults(results: readonly CaseResult[], from: number, to: number): Uint8Array {
   const writer = new BinaryWriter();
@@ -230,7 +235,11 @@ function writeResult(writer: BinaryWriter, result: CaseResult): void {
   writer.uint32(RESULT.timing).fork();
   writeDouble(writer, TIMING.queuedMs, result.queuedMs);
   writeDouble(writer, TIMING.metricMs, result.metricMs);
+  const runMs = runTime(result);
+  if (runMs !== undefined) writer.uint32(TIMING.runMs).double(runMs);
   writer.join();
+  const measured = measuredBytes(result);
+  if (measured !== undefined) writer.raw(measured);
   writer.join();
 }
 
@@ -253,8 +262,8 @@ function writeDouble(writer: BinaryWriter, tag: number, value: number): void {
 /** Near enough to decide where a response ends, without measuring texts twice. */
 function roughSize(result: CaseResult | undefined): number {
   if (result === undefined) return 0;
-  const { id, outcome } = result;
-  const rest = 3 * id.length + RESULT_OVERHEAD_BYTES;
+  const { id, outcome, output } = result;
+  const rest = 3 * id.length + (output?.length ?? 0) + RESULT_OVERHEAD_BYTES;
   if (outcome.kind === "error") return rest + 3 * outcome.message.length;
   const { feedback, sideInfo, scores } = outcome;
   let named = 0;

@@ -6,11 +6,18 @@ import {
   CaseErrorSchema,
   type CaseResult as CaseResultMessage,
   CaseResultSchema,
+  type JsonValue as JsonValueMessage,
+  JsonValueSchema,
+  type ModelUsage as ModelUsageMessage,
+  ModelUsageSchema,
+  type Observation as ObservationMessage,
+  ObservationSchema,
   ScoreSchema,
 } from "../gen/skynet/scoring/v1/case_pb.js";
 import type { ScoreBatchRequest, ScoreRequest } from "../gen/skynet/scoring/v1/score_service_pb.js";
 import type { Case } from "../scoring/case.js";
-import type { CaseErrorCode, CaseResult, Outcome } from "../scoring/result.js";
+import type { MeteredUsage } from "../model/meter.js";
+import type { CaseErrorCode, CaseResult, Observed, Outcome } from "../scoring/result.js";
 import { artifactBytes, payloadOfMessage } from "./json_value.js";
 import type { CaseBatch } from "./score_service.js";
 
@@ -55,7 +62,47 @@ export function caseOfMessage(message: CaseMessage, index: number): Case {
 /** One result as a message. */
 export function messageOfResult(result: CaseResult): CaseResultMessage {
   const { id, index, queuedMs, metricMs } = result;
-  return create(CaseResultSchema, { id, index, outcome: outcomeOf(result.outcome), timing: { queuedMs, metricMs } });
+  const runMs = runTime(result);
+  const timing = { queuedMs, metricMs, ...(runMs === undefined ? {} : { runMs }) };
+  return create(CaseResultSchema, { id, index, outcome: outcomeOf(result.outcome), timing, ...measuredOf(result) });
+}
+
+/** How long the sidecar's own run took; `undefined` where it ran none. */
+export function runTime({ isRun, observation }: CaseResult): number | undefined {
+  return isRun === true ? observation?.runMs : undefined;
+}
+
+/** The parts of a result that only runs and model calls bring. */
+export function measuredOf({ observation, metricUsage, output }: CaseResult): MeasuredFields {
+  return {
+    ...(observation === undefined ? {} : { observation: messageOfObservation(observation) }),
+    ...(metricUsage === undefined ? {} : { metricUsage: messageOfUsage(metricUsage) }),
+    ...(output === undefined ? {} : { output: jsonValue(output) }),
+  };
+}
+
+type MeasuredFields = Partial<Pick<CaseResultMessage, "observation" | "metricUsage" | "output">>;
+
+function jsonValue(bytes: Uint8Array): JsonValueMessage {
+  return create(JsonValueSchema, { kind: { case: "json", value: decoder.decode(bytes) } });
+}
+
+/** What was measured of a run. */
+export function messageOfObservation({ id, runMs, usage }: Observed): ObservationMessage {
+  const { usd, reason } = usage.cost;
+  return create(ObservationSchema, {
+    id,
+    runMs,
+    ...(usd === undefined ? { costNotMeasuredReason: reason } : { costUsd: usd.toNumber() }),
+    ...(usage.calls === 0 ? {} : { usage: messageOfUsage(usage) }),
+  });
+}
+
+/** What model calls used. */
+export function messageOfUsage(usage: MeteredUsage): ModelUsageMessage {
+  const { calls, promptTokens, cachedPromptTokens, completionTokens, reasoningTokens, cost } = usage;
+  const counts = { calls, promptTokens, cachedPromptTokens, completionTokens, reasoningTokens };
+  return create(ModelUsageSchema, { ...counts, ...(cost.usd === undefined ? {} : { costUsd: cost.usd.toNumber() }) });
 }
 
 function outcomeOf(outcome: Outcome): CaseResultMessage["outcome"] {

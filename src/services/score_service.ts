@@ -30,17 +30,11 @@ export class ScoreService {
 }
 
 async function* casesOf(requests: AsyncIterable<CaseBatch>): AsyncGenerator<readonly Case[], void, undefined> {
-  for await (const { cases, artifact } of requests) yield artifact === undefined ? cases : cases.map(withoutRun);
+  for await (const { cases, artifact } of requests) {
+    yield artifact === undefined ? cases : cases.map((item) => ({ ...item, artifact }));
+  }
 }
 
 async function* only(request: CaseBatch): AsyncGenerator<CaseBatch, void, undefined> {
   yield await Promise.resolve(request);
 }
-
-/** The sidecar cannot run artifacts yet: a case that needs it is its own fault, and the batch's other cases are scored. */
-function withoutRun(item: Case): Case {
-  return item.output === undefined && item.fault === undefined ? { ...item, fault: RUN_NOT_AVAILABLE } : item;
-}
-
-export const RUN_NOT_AVAILABLE =
-  "the case has no output, and running artifacts is not available yet; run the artifact and give its `output`";

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Case, JsonValue } from "./case_pb.js";
+import type { Case, JsonValue, ModelUsage } from "./case_pb.js";
 import { file_skynet_scoring_v1_case } from "./case_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file skynet/scoring/v1/contract_service.proto.
  */
 export const file_skynet_scoring_v1_contract_service: GenFile = /*@__PURE__*/
-  fileDesc("Cihza3luZXQvc2NvcmluZy92MS9jb250cmFjdF9zZXJ2aWNlLnByb3RvEhFza3luZXQuc2NvcmluZy52MSJwChRDaGVja0NvbnRyYWN0UmVxdWVzdBIoCgdzYW1wbGVzGAEgAygLMhcuc2t5bmV0LnNjb3JpbmcudjEuQ2FzZRIuCghhcnRpZmFjdBgCIAEoCzIcLnNreW5ldC5zY29yaW5nLnYxLkpzb25WYWx1ZSKKAQoVQ2hlY2tDb250cmFjdFJlc3BvbnNlEjEKBWNoZWNrGAEgASgLMiAuc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RDaGVja0gAEjUKB3ZlcmRpY3QYAiABKAsyIi5za3luZXQuc2NvcmluZy52MS5Db250cmFjdFZlcmRpY3RIAEIHCgVldmVudCLKAQoNQ29udHJhY3RDaGVjaxItCgRzdGVwGAEgASgOMh8uc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RTdGVwEgwKBG5hbWUYAiABKAkSMQoGc3RhdHVzGAMgASgOMiEuc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RTdGF0dXMSDwoHbWVzc2FnZRgEIAEoCRIQCgh3YXJuaW5ncxgFIAMoCRIRCgl0cmFjZWJhY2sYBiABKAkSEwoLZHVyYXRpb25fbXMYByABKAEiewoPQ29udHJhY3RWZXJkaWN0Eg4KBnBhc3NlZBgBIAEoCBIUCgxwYXNzZWRfY291bnQYAiABKA0SFAoMZmFpbGVkX2NvdW50GAMgASgNEhUKDXNraXBwZWRfY291bnQYBCABKA0SFQoNd2FybmluZ19jb3VudBgFIAEoDSIXChVEZXNjcmliZU1ldHJpY1JlcXVlc3QipgIKFkRlc2NyaWJlTWV0cmljUmVzcG9uc2USDgoGbG9hZGVkGAEgASgIEhIKCmxvYWRfZXJyb3IYAiABKAkSEwoLZmluZ2VycHJpbnQYAyABKAkSDAoEZmlsZRgEIAEoCRIRCglhcmd1bWVudHMYBSABKA0SEAoIaXNfYXN5bmMYBiABKAgSGAoQcmV3YXJkX3NwZWNfanNvbhgHIAEoCRIWCg5weXRob25fdmVyc2lvbhgIIAEoCRIUCgxzdGFydF9tZXRob2QYCSABKAkSGwoTc3RhcnRfbWV0aG9kX3JlYXNvbhgKIAEoCRIZChFtZXRyaWNfdGltZW91dF9tcxgLIAEoARIPCgd3b3JrZXJzGAwgASgNEg8KB3ZlcnNpb24YDSABKAkqmAIKDENvbnRyYWN0U3RlcBIdChlDT05UUkFDVF9TVEVQX1VOU1BFQ0lGSUVEEAASHQoZQ09OVFJBQ1RfU1RFUF9NRVRSSUNfRklMRRABEiEKHUNPTlRSQUNUX1NURVBfTUVUUklDX0ZVTkNUSU9OEAISHQoZQ09OVFJBQ1RfU1RFUF9SRVdBUkRfU1BFQxADEh4KGkNPTlRSQUNUX1NURVBfU0FNUExFX0NBU0VTEAQSIgoeQ09OVFJBQ1RfU1RFUF9SVU5fUkVUVVJOX1ZBTFVFEAUSHQoZQ09OVFJBQ1RfU1RFUF9NRVRSSUNfQ0FMTBAGEiUKIUNPTlRSQUNUX1NURVBfTUVUUklDX1JFVFVSTl9WQUxVRRAHKoYBCg5Db250cmFjdFN0YXR1cxIfChtDT05UUkFDVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIaChZDT05UUkFDVF9TVEFUVVNfUEFTU0VEEAESGgoWQ09OVFJBQ1RfU1RBVFVTX0ZBSUxFRBACEhsKF0NPTlRSQUNUX1NUQVRVU19TS0lQUEVEEAMy3gEKD0NvbnRyYWN0U2VydmljZRJkCg1DaGVja0NvbnRyYWN0Eicuc2t5bmV0LnNjb3JpbmcudjEuQ2hlY2tDb250cmFjdFJlcXVlc3QaKC5za3luZXQuc2NvcmluZy52MS5DaGVja0NvbnRyYWN0UmVzcG9uc2UwARJlCg5EZXNjcmliZU1ldHJpYxIoLnNreW5ldC5zY29yaW5nLnYxLkRlc2NyaWJlTWV0cmljUmVxdWVzdBopLnNreW5ldC5zY29yaW5nLnYxLkRlc2NyaWJlTWV0cmljUmVzcG9uc2ViBnByb3RvMw", [file_skynet_scoring_v1_case]);
+  fileDesc("Cihza3luZXQvc2NvcmluZy92MS9jb250cmFjdF9zZXJ2aWNlLnByb3RvEhFza3luZXQuc2NvcmluZy52MSJwChRDaGVja0NvbnRyYWN0UmVxdWVzdBIoCgdzYW1wbGVzGAEgAygLMhcuc2t5bmV0LnNjb3JpbmcudjEuQ2FzZRIuCghhcnRpZmFjdBgCIAEoCzIcLnNreW5ldC5zY29yaW5nLnYxLkpzb25WYWx1ZSKKAQoVQ2hlY2tDb250cmFjdFJlc3BvbnNlEjEKBWNoZWNrGAEgASgLMiAuc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RDaGVja0gAEjUKB3ZlcmRpY3QYAiABKAsyIi5za3luZXQuc2NvcmluZy52MS5Db250cmFjdFZlcmRpY3RIAEIHCgVldmVudCLKAQoNQ29udHJhY3RDaGVjaxItCgRzdGVwGAEgASgOMh8uc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RTdGVwEgwKBG5hbWUYAiABKAkSMQoGc3RhdHVzGAMgASgOMiEuc2t5bmV0LnNjb3JpbmcudjEuQ29udHJhY3RTdGF0dXMSDwoHbWVzc2FnZRgEIAEoCRIQCgh3YXJuaW5ncxgFIAMoCRIRCgl0cmFjZWJhY2sYBiABKAkSEwoLZHVyYXRpb25fbXMYByABKAEiewoPQ29udHJhY3RWZXJkaWN0Eg4KBnBhc3NlZBgBIAEoCBIUCgxwYXNzZWRfY291bnQYAiABKA0SFAoMZmFpbGVkX2NvdW50GAMgASgNEhUKDXNraXBwZWRfY291bnQYBCABKA0SFQoNd2FybmluZ19jb3VudBgFIAEoDSIXChVEZXNjcmliZU1ldHJpY1JlcXVlc3Qi5wMKFkRlc2NyaWJlTWV0cmljUmVzcG9uc2USDgoGbG9hZGVkGAEgASgIEhIKCmxvYWRfZXJyb3IYAiABKAkSEwoLZmluZ2VycHJpbnQYAyABKAkSDAoEZmlsZRgEIAEoCRIRCglhcmd1bWVudHMYBSABKA0SEAoIaXNfYXN5bmMYBiABKAgSGAoQcmV3YXJkX3NwZWNfanNvbhgHIAEoCRIWCg5weXRob25fdmVyc2lvbhgIIAEoCRIUCgxzdGFydF9tZXRob2QYCSABKAkSGwoTc3RhcnRfbWV0aG9kX3JlYXNvbhgKIAEoCRIZChFtZXRyaWNfdGltZW91dF9tcxgLIAEoARIPCgd3b3JrZXJzGAwgASgNEg8KB3ZlcnNpb24YDSABKAkSEAoIcnVuX2ZpbGUYDiABKAkSFgoOcnVuX3RpbWVvdXRfbXMYDyABKAESMwoMbWV0cmljX3VzYWdlGBAgASgLMh0uc2t5bmV0LnNjb3JpbmcudjEuTW9kZWxVc2FnZRI0Cg1nYXRld2F5X3VzYWdlGBEgASgLMh0uc2t5bmV0LnNjb3JpbmcudjEuTW9kZWxVc2FnZRIZCgxtYXhfY29zdF91c2QYEiABKAFIAIgBAUIPCg1fbWF4X2Nvc3RfdXNkKpgCCgxDb250cmFjdFN0ZXASHQoZQ09OVFJBQ1RfU1RFUF9VTlNQRUNJRklFRBAAEh0KGUNPTlRSQUNUX1NURVBfTUVUUklDX0ZJTEUQARIhCh1DT05UUkFDVF9TVEVQX01FVFJJQ19GVU5DVElPThACEh0KGUNPTlRSQUNUX1NURVBfUkVXQVJEX1NQRUMQAxIeChpDT05UUkFDVF9TVEVQX1NBTVBMRV9DQVNFUxAEEiIKHkNPTlRSQUNUX1NURVBfUlVOX1JFVFVSTl9WQUxVRRAFEh0KGUNPTlRSQUNUX1NURVBfTUVUUklDX0NBTEwQBhIlCiFDT05UUkFDVF9TVEVQX01FVFJJQ19SRVRVUk5fVkFMVUUQByqGAQoOQ29udHJhY3RTdGF0dXMSHwobQ09OVFJBQ1RfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGgoWQ09OVFJBQ1RfU1RBVFVTX1BBU1NFRBABEhoKFkNPTlRSQUNUX1NUQVRVU19GQUlMRUQQAhIbChdDT05UUkFDVF9TVEFUVVNfU0tJUFBFRBADMt4BCg9Db250cmFjdFNlcnZpY2USZAoNQ2hlY2tDb250cmFjdBInLnNreW5ldC5zY29yaW5nLnYxLkNoZWNrQ29udHJhY3RSZXF1ZXN0Giguc2t5bmV0LnNjb3JpbmcudjEuQ2hlY2tDb250cmFjdFJlc3BvbnNlMAESZQoORGVzY3JpYmVNZXRyaWMSKC5za3luZXQuc2NvcmluZy52MS5EZXNjcmliZU1ldHJpY1JlcXVlc3QaKS5za3luZXQuc2NvcmluZy52MS5EZXNjcmliZU1ldHJpY1Jlc3BvbnNlYgZwcm90bzM", [file_skynet_scoring_v1_case]);
 
 /**
  * What to check the metric on.
@@ -300,6 +300,43 @@ export type DescribeMetricResponse = Message<"skynet.scoring.v1.DescribeMetricRe
    * @generated from field: string version = 13;
    */
   version: string;
+
+  /**
+   * The run code's file name, without its folder. Empty where the sidecar runs no
+   * artifacts.
+   *
+   * @generated from field: string run_file = 14;
+   */
+  runFile: string;
+
+  /**
+   * The run's timeout for one case, in milliseconds. 0 where the sidecar runs no
+   * artifacts.
+   *
+   * @generated from field: double run_timeout_ms = 15;
+   */
+  runTimeoutMs: number;
+
+  /**
+   * What all model calls of metrics have used since the sidecar started.
+   *
+   * @generated from field: skynet.scoring.v1.ModelUsage metric_usage = 16;
+   */
+  metricUsage?: ModelUsage;
+
+  /**
+   * What all model calls through the gateway have used since the sidecar started.
+   *
+   * @generated from field: skynet.scoring.v1.ModelUsage gateway_usage = 17;
+   */
+  gatewayUsage?: ModelUsage;
+
+  /**
+   * The limit on what model calls may cost, in US dollars. Unset: none.
+   *
+   * @generated from field: optional double max_cost_usd = 18;
+   */
+  maxCostUsd?: number;
 };
 
 /**
