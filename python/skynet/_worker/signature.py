@@ -11,6 +11,8 @@ Score = Callable[[object, object, object], object]
 
 EXPECTED_NAMES = frozenset({"expected", "gold", "target", "label", "reference", "answer"})
 
+SHOWN_CHARACTERS = 500
+
 
 class SignatureError(Exception):
     """The function cannot be called as the contract says; the text names the signature found."""
@@ -39,7 +41,7 @@ def read_signature(score: object) -> Signature:
         # Some callables of C extensions tell nothing; they get all three.
         warning = "the signature of score cannot be read; it is called as score(input, output, expected)"
         return Signature(score, 3, "", is_async(score), (warning,))
-    text = str(signature)
+    text = shown(signature)
     keyword_only = signature.parameters.get("expected")
     by_keyword = keyword_only is not None and keyword_only.kind is inspect.Parameter.KEYWORD_ONLY
     if not by_keyword and binds(signature, 1, 2, 3):
@@ -73,6 +75,15 @@ def odd_name(signature: inspect.Signature) -> tuple[str, ...]:
         f'the third parameter of score is called "{names[2]}" and gets the expected values; '
         'call it "expected" where it is meant to, or make it keyword-only where it is not',
     )
+
+
+def shown(signature: inspect.Signature) -> str:
+    """The signature as text; defaults may be of any length, and their `repr()` may raise."""
+    try:
+        text = str(signature)
+    except Exception:
+        return "(…)"
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
 
 
 def with_keyword(score: Callable[..., object]) -> Score:
