@@ -69,7 +69,10 @@ export class Call implements ScoreCall {
         } else if (this.#flight.cases === 0 && this.#sourceEnded) {
           return;
         } else if (this.#flight.cases === 0 && this.#state === "closing") {
-          throw new ScorerError("shutting_down", "the sidecar is shutting down; send the remaining cases to another one");
+          throw new ScorerError(
+            "shutting_down",
+            "the sidecar is shutting down; send the remaining cases to another one",
+          );
         } else {
           await new Promise<void>((resolve) => (this.#wake = resolve));
         }

@@ -85,7 +85,10 @@ function namedScores(bytes: Uint8Array): Score["scores"] {
 function payloadFault(name: string, bytes: Uint8Array | undefined): CaseError | undefined {
   if (bytes === undefined) return undefined;
   if (bytes.length === 0) {
-    return caseError("INVALID_CASE", `\`${name}\` is an empty text, which is not JSON; leave it out, or give a JSON value`);
+    return caseError(
+      "INVALID_CASE",
+      `\`${name}\` is an empty text, which is not JSON; leave it out, or give a JSON value`,
+    );
   }
   const at = bytes.indexOf(SEPARATOR);
   if (at < 0) return undefined;

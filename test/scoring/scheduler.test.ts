@@ -253,7 +253,7 @@ describe("calls", () => {
     const first = results.next();
     await vi.advanceTimersByTimeAsync(100);
     expect((await first).done).toBe(false);
-    await results.return?.();
+    await results.return(undefined);
     await vi.advanceTimersByTimeAsync(100);
     expect(finalized).toBe(true);
     expect(scheduler.calls.size).toBe(0);
@@ -320,7 +320,7 @@ describe("calls", () => {
     await vi.advanceTimersByTimeAsync(10_000);
     let taken = 0;
     let most = 0;
-    for (let next = await first; next.done !== true; ) {
+    for (let next = await first; next.done !== true;) {
       taken += next.value.length;
       most = Math.max(most, next.value.length);
       const step = results.next();
