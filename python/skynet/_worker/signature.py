@@ -37,8 +37,9 @@ def read_signature(score: object) -> Signature:
         )
     try:
         signature = inspect.signature(score)
-    except (TypeError, ValueError):
-        # Some callables of C extensions tell nothing; they get all three.
+    except Exception:
+        # Some callables of C extensions tell nothing, and an object's `__getattr__` may raise anything: they get all
+        # three.
         warning = "the signature of score cannot be read; it is called as score(input, output, expected)"
         return Signature(score, 3, "", is_async(score), (warning,))
     text = shown(signature)
@@ -98,9 +99,10 @@ def is_async(score: Callable[..., object]) -> bool:
     """Whether `score` is an `async def`, also within a partial or as a `__call__`. What a call returns decides."""
     while isinstance(score, functools.partial):
         score = score.func
-    if inspect.iscoroutinefunction(score):
-        return True
-    return not inspect.isroutine(score) and inspect.iscoroutinefunction(type(score).__call__)
+    if inspect.isroutine(score):
+        return inspect.iscoroutinefunction(score)
+    # Its type tells without asking the object itself, whose `__getattr__` may raise.
+    return inspect.iscoroutinefunction(type(score).__call__)
 
 
 def type_name(value: object) -> str:
