@@ -21,7 +21,8 @@ main() {
 check() {
   local fresh folder
   fresh="$(mktemp -d)"
-  trap 'rm -rf "$fresh"' EXIT
+  # Filled in here: at the exit the function has returned, and its variables are gone.
+  trap "rm -rf '$fresh'" EXIT
   generate "$fresh"
   for folder in src/gen python/skynet/scoring; do
     diff -r -x __pycache__ "$folder" "$fresh/$folder" ||

@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import grpc
+
 from skynet.scoring.v1 import case_pb2, score_service_pb2
 
 if TYPE_CHECKING:

@@ -168,6 +168,11 @@ def test_a_file_without_a_function_is_told(write_metric: WriteMetric, source: st
     assert found["message"].startswith(message)
 
 
+def test_an_attribute_that_raises_is_the_authors_own_error(write_metric: WriteMetric) -> None:
+    found = problem(write_metric("def __getattr__(name):\n    raise RuntimeError('no ' + name)\n"))
+    assert (found["step"], found["message"]) == ("metric_function", "RuntimeError: no score (metric.py, line 2)")
+
+
 def test_a_reward_spec_is_reported_with_its_weights(write_metric: WriteMetric) -> None:
     spec = '{"weights": {"accuracy": 7, "speed": 2, "cost": 1}, "speed": {"reference": 2000}, "cost": {"reference": 1}}'
     report = load_metric(str(write_metric(f"REWARD_SPEC = {spec}\n{GOOD}"))).report

@@ -114,6 +114,19 @@ def test_async_functions_are_recognized_in_every_dress() -> None:
     assert not read_signature(lambda input, output: None).is_async
 
 
+def test_a_signature_is_shown_whatever_its_defaults_are() -> None:
+    class Unprintable:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    def score(input, output, expected=Unprintable()):  # type: ignore[no-untyped-def] # noqa: B008
+        return 1
+
+    assert read_signature(score).text == "(…)"
+    score.__defaults__ = ("x" * 5000,)
+    assert len(read_signature(score).text) < 600
+
+
 def test_a_callable_that_tells_no_signature_gets_all_three() -> None:
     class Opaque:
         __signature__ = "not a signature"

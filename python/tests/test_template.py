@@ -280,11 +280,12 @@ def test_a_template_that_loads_dies_with_the_sidecar(start_sidecar: StartSidecar
 
 def test_workers_die_with_the_template(start_worker: StartWorker, start_method: str) -> None:
     sidecar, worker = start_worker(DOES, start_method)
-    worker.send_chunk(1, [does(f"print(os.getpid())\n{HOLDS_THE_LOCK}")])
-    (pid,) = printed_pids(sidecar, worker, 1)
+    start = "print(os.getpid(), subprocess.Popen(['sleep', '1000']).pid)"
+    worker.send_chunk(1, [does(f"{start}\n{HOLDS_THE_LOCK}")])
+    pids = printed_pids(sidecar, worker, 2)
     sidecar.process.kill()
     sidecar.process.wait()
-    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not any(map(is_alive, pids)))
 
 
 def test_stop_ends_everything_with_exit_code_0(start_worker: StartWorker, start_method: str) -> None:

@@ -57,6 +57,8 @@ export const HTTP1_TIMEOUTS = {
 interface Front {
   readonly server: Server;
   readonly sockets: ReadonlySet<Socket>;
+  /** Those of them that have not said yet what they speak. */
+  readonly undecided: ReadonlySet<Socket>;
 }
 
 /**
@@ -78,17 +80,26 @@ function frontServer(options: ListenerOptions, http1: RequestListener): Front {
   server.removeAllListeners("connection");
   const protocols = {
     http1: (socket: Socket) => {
+      undecided.delete(socket);
       for (const take of takeHttp1) take.call(server, socket);
     },
-    http2: options.http2,
+    http2: (socket: Socket) => {
+      undecided.delete(socket);
+      options.http2(socket);
+    },
   };
   const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    undecided.add(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      undecided.delete(socket);
+    });
     sniff(socket, protocols, options.firstBytesTimeoutMs ?? FIRST_BYTES_TIMEOUT_MS);
   });
-  return { server, sockets };
+  return { server, sockets, undecided };
 }
 
 async function bindLoopbacks(port: number, options: ListenerOptions): Promise<Front[]> {
@@ -146,6 +157,7 @@ function listenerOn(fronts: readonly Front[], addresses: readonly string[], log:
   return {
     addresses,
     close: async (graceMs) => {
+      for (const { undecided } of fronts) for (const socket of undecided) socket.destroy();
       const closed = Promise.all(fronts.map(({ server }) => closeServer(server)));
       const timer = setTimeout(() => {
         for (const { sockets } of fronts) for (const socket of sockets) socket.destroy();

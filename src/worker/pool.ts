@@ -331,6 +331,7 @@ class WorkerPool implements Pool {
     if (this.#isClosing || entry === undefined || end.kind === "told") return;
     if (this.#metric === undefined) {
       this.#described(unloadedMetric(this.options, this.#whyNotLoaded(end, death), this.#keeper.facts));
+      return;
     }
     if (entry.wasTold) this.listener.died(worker, death);
     else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(end.why);

@@ -80,6 +80,7 @@ export function tally(results: readonly CaseResult[]): Readonly<Record<string, n
 
 /** The side info's other keys, of a case that was scored. */
 export function sideInfo(result: CaseResult | undefined): Readonly<Record<string, unknown>> {
-  if (result?.outcome.case !== "score") throw new Error(`expected a score, got ${JSON.stringify(result && plain(result))}`);
+  if (result?.outcome.case !== "score")
+    throw new Error(`expected a score, got ${JSON.stringify(result && plain(result))}`);
   return JSON.parse(result.outcome.value.sideInfoJson) as Record<string, unknown>;
 }

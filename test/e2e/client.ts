@@ -1,4 +1,11 @@
-import { create, type DescMessage, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { once } from "node:events";
 
@@ -25,7 +32,7 @@ import {
   ScoreResponseSchema,
 } from "../../src/gen/skynet/scoring/v1/score_service_pb.js";
 import type { CaseInit } from "./cases.js";
-import { within } from "./until.js";
+import { until, within } from "./until.js";
 
 export type ServingStatus = keyof typeof HealthCheckResponse_ServingStatus;
 export type ScoreStream = ClientDuplexStream<ScoreRequest, ScoreResponse>;
@@ -80,6 +87,11 @@ export class ScoringClient {
       decoder(ScoreResponseSchema),
       deadline === undefined ? {} : { deadline },
     );
+  }
+
+  /** A call that stays open: each `score` waits for its own cases' results. */
+  openScore(): OpenScore {
+    return new OpenScore(this.openStream());
   }
 
   async scoreBatch(cases: readonly CaseInit[]): Promise<CaseResult[]> {
@@ -170,6 +182,28 @@ export class ScoringClient {
   }
 }
 
+export class OpenScore {
+  #sent = 0;
+  readonly #results: CaseResult[] = [];
+
+  constructor(private readonly call: ScoreStream) {
+    call.on("data", (response: ScoreResponse) => this.#results.push(...response.results));
+  }
+
+  async score(cases: readonly CaseInit[]): Promise<CaseResult[]> {
+    const from = this.#sent;
+    this.#sent += cases.length;
+    this.call.write(create(ScoreRequestSchema, { cases: [...cases] }));
+    await until("the cases have their results", () => this.#results.length >= this.#sent);
+    return inOrder(this.#results, this.#sent).slice(from);
+  }
+
+  async end(): Promise<void> {
+    this.call.end();
+    await within("the end of the stream", once(this.call, "end"));
+  }
+}
+
 interface ScoreOptions {
   /** Cases a message. */
   readonly batch?: number;
@@ -207,7 +241,9 @@ function inOrder(results: readonly CaseResult[], count: number): CaseResult[] {
   const sorted = [...results].sort((a, b) => a.index - b.index);
   const wrong = sorted.findIndex(({ index }, place) => index !== place);
   if (wrong < 0 && sorted.length === count) return sorted;
-  throw new Error(`${count} cases got ${results.length} results; the first without exactly one is ${wrong < 0 ? sorted.length : wrong}`);
+  throw new Error(
+    `${count} cases got ${results.length} results; the first without exactly one is ${wrong < 0 ? sorted.length : wrong}`,
+  );
 }
 
 function deadlineOptions(): { deadline: Date } {

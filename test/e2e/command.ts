@@ -10,12 +10,13 @@ const BUNDLE = fileURLToPath(new URL("../../dist/skynet-scorer.js", import.meta.
 
 /** Starts `skynet-scorer`, as it is published, with no variables of the caller's that would change what it does. */
 export function startCommand(args: readonly string[], options: CommandOptions = {}): ChildProcess {
-  if (!existsSync(BUNDLE)) throw new Error("dist/skynet-scorer.js is missing: run `npm run build`, or all of `npm test`");
+  if (!existsSync(BUNDLE))
+    throw new Error("dist/skynet-scorer.js is missing: run `npm run build`, or all of `npm test`");
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SKYNET_|VITEST|NODE_|TEST$)/.test(name));
   return spawn(process.execPath, [BUNDLE, ...args], {
     cwd: options.cwd ?? ROOT,
     env: { ...Object.fromEntries(inherited), ...options.env },
-    stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", options.stderr ?? "pipe"],
   });
 }
 
@@ -43,6 +44,8 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What it reads on standard input; without it that is empty. */
   readonly input?: string | Uint8Array;
+  /** The descriptor that becomes its standard error; without it a pipe. */
+  readonly stderr?: number;
 }
 
 export interface CommandOutcome {

@@ -50,7 +50,8 @@ describe("a metric that raises", () => {
 
     const results = await sidecar.client.score(names.map((name) => caseOf(name, { name: "case 7" })));
 
-    const fine = (index: number): unknown => scored(index, 1, "Fine.", { sideInfo: expect.stringContaining("pid") as string });
+    const fine = (index: number): unknown =>
+      scored(index, 1, "Fine.", { sideInfo: expect.stringContaining("pid") as string });
     expect(results.map(plain)).toEqual([
       fine(0),
       failed(1, "METRIC_EXCEPTION", expect.stringMatching(/^ValueError: no label for case 7 .*raises\.py.*line 9/)),
@@ -96,7 +97,11 @@ describe("a return value of another shape", () => {
 
     expect(results.slice(1, 3).map(plain)).toEqual([
       failed(1, "METRIC_RETURN_VALUE", expect.stringMatching(/float.*pair|pair.*float/)),
-      failed(2, "METRIC_RETURN_VALUE", expect.stringContaining('the side info has no "feedback" string; it has the keys "reason", "scores"')),
+      failed(
+        2,
+        "METRIC_RETURN_VALUE",
+        expect.stringContaining('the side info has no "feedback" string; it has the keys "reason", "scores"'),
+      ),
     ]);
     expect(sideInfo(results[0])).toEqual(sideInfo(results[3]));
   });
@@ -119,7 +124,10 @@ describe("a metric that runs past its timeout", () => {
     await until("every `finally` block has run", () => files.every((name) => workspace.read(name) === "cleaned up"));
   });
 
-  test("is killed with its whole group where it goes on regardless, and another worker takes over at once", async ({ start, workspace }) => {
+  test("is killed with its whole group where it goes on regardless, and another worker takes over at once", async ({
+    start,
+    workspace,
+  }) => {
     const file = join(workspace.path, "pids");
     const sidecar = await start({
       metric: fixture("ignores_interrupts.py"),
@@ -141,21 +149,24 @@ describe("a worker that dies", () => {
     ["os._exit(3)", "exited with code 3"],
     ["segfault", "killed by SIGSEGV"],
     ["kill -9", "killed by SIGKILL"],
-  ] as const)("by %s costs the case in hand; no other is lost, and none is run twice", async ([how, words], { start, workspace }) => {
-    const { client } = await start("dies.py");
-    const input = { how, file: join(workspace.path, "calls") };
-    const cases = Array.from({ length: 600 }, (_, place) =>
-      caseOf(place % 200 === 99 ? "die" : "fine", { ...input, name: `case ${place}` }),
-    );
+  ] as const)(
+    "by %s costs the case in hand; no other is lost, and none is run twice",
+    async ([how, words], { start, workspace }) => {
+      const { client } = await start("dies.py");
+      const input = { how, file: join(workspace.path, "calls") };
+      const cases = Array.from({ length: 600 }, (_, place) =>
+        caseOf(place % 200 === 99 ? "die" : "fine", { ...input, name: `case ${place}` }),
+      );
 
-    const results = await client.score(cases);
+      const results = await client.score(cases);
 
-    expect(tally(results)).toEqual({ METRIC_CRASHED: 3, SCORE: 597 });
-    for (const place of [99, 299, 499]) {
-      expect(plain(only(results[place]))).toEqual(failed(place, "METRIC_CRASHED", expect.stringContaining(words)));
-    }
-    expect(workspace.lines("calls").sort()).toEqual(cases.map((_, place) => `case ${place}`).sort());
-  });
+      expect(tally(results)).toEqual({ METRIC_CRASHED: 3, SCORE: 597 });
+      for (const place of [99, 299, 499]) {
+        expect(plain(only(results[place]))).toEqual(failed(place, "METRIC_CRASHED", expect.stringContaining(words)));
+      }
+      expect(workspace.lines("calls").sort()).toEqual(cases.map((_, place) => `case ${place}`).sort());
+    },
+  );
 });
 
 describe("a metric that does not load", () => {
@@ -177,7 +188,10 @@ describe("a metric that does not load", () => {
 });
 
 describe("workers that die again and again", () => {
-  test("settle each case, start ever more rarely, and start at once again after a success", async ({ start, workspace }) => {
+  test("settle each case, start ever more rarely, and start at once again after a success", async ({
+    start,
+    workspace,
+  }) => {
     const { client } = await start({ metric: fixture("dies.py"), args: ["--workers", "1"] });
     const input = { how: "os._exit(3)", file: join(workspace.path, "calls"), name: "x" };
     const times: number[] = [];

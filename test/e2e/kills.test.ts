@@ -68,7 +68,11 @@ describe("kill -9 of the sidecar", () => {
     ["what a metric left in the background", "leaves_background_process.py", "fork", hasChildren],
   ] as const)("leaves nothing of %s", async ([, metric, method, hasBegun], { start, workspace }) => {
     const sidecar = await start({ metric: fixture(metric), args: ["--workers", "2", "--start-method", method] });
-    const [file, began, go] = ["pids", "began", "never"].map((name) => join(workspace.path, name)) as [string, string, string];
+    const [file, began, go] = ["pids", "began", "never"].map((name) => join(workspace.path, name)) as [
+      string,
+      string,
+      string,
+    ];
     const output = metric === "waits_for_file.py" ? "wait" : "hang";
     const call = sidecar.client.score(casesOf(2, output, "case", { file, began, go }));
     call.catch(() => undefined);

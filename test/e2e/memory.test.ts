@@ -28,7 +28,8 @@ describe("a client that reads nothing for ten seconds", () => {
     expect(peakMemory(sidecar.pid)).toBeLessThan(250 * MB);
     const seen = new Uint8Array(batches * 1000);
     for await (const results of stream.responses()) {
-      for (const { index, outcome } of results) if (outcome.case === "score" && outcome.value.value === 32) seen[index] = (seen[index] ?? 0) + 1;
+      for (const { index, outcome } of results)
+        if (outcome.case === "score" && outcome.value.value === 32) seen[index] = (seen[index] ?? 0) + 1;
     }
     await within("every case to be sent", sending);
     expect(await stream.status()).toBe(0);
@@ -43,7 +44,10 @@ describe("sixteen cases of 20 MB on one stream", () => {
     const sidecar = await start("measures_length.py");
     const large = caseOf("x".repeat(20 * MB));
 
-    const results = await sidecar.client.score(Array.from({ length: 16 }, () => large), { batch: 1 });
+    const results = await sidecar.client.score(
+      Array.from({ length: 16 }, () => large),
+      { batch: 1 },
+    );
 
     expect(results.map(plain)).toEqual(results.map((_, place) => scored(place, 20 * MB, "Fine.")));
     expect(peakMemory(sidecar.pid)).toBeLessThan(400 * MB);

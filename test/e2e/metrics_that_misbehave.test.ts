@@ -1,9 +1,10 @@
+import { once } from "node:events";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 
 import { caseOf, plain, scored, sideInfo, tally } from "./cases.js";
-import { runProgram } from "./command.js";
+import { runCommand, runProgram, startCommand } from "./command.js";
 import { isAlive } from "./processes.js";
 import { fixture, test, type Workspace } from "./scenario.js";
 import { until } from "./until.js";
@@ -52,7 +53,9 @@ describe.each([
     expect(results.map(plain)).toEqual(rows.map((row) => scored(row, 1, `Fine, ${row * 7}.`)));
   });
 
-  test("leaves a process in the background with its descriptors scores right, and leaves nothing in the end", async ({ start }) => {
+  test("leaves a process in the background with its descriptors scores right, and leaves nothing in the end", async ({
+    start,
+  }) => {
     const sidecar = await start({ metric: fixture("leaves_background_process.py"), env });
 
     const results = await sidecar.client.score(Array.from({ length: 20 }, (__, place) => caseOf(place)));
@@ -79,6 +82,28 @@ describe.each([
     expect(await sidecar.printed("printed by ✓")).toMatchObject({ stream: "stdout", case: "number-1", index: 1 });
     expect(await sidecar.printed("written by three")).toMatchObject({ stream: "output" });
     expect(await sidecar.printed("m".repeat(99))).toMatchObject({ case: expect.stringMatching(/^number-/) as string });
+  });
+
+  test("prints megabytes scores right where nobody reads the log", async ({ workspace }) => {
+    const cases = workspace.write(
+      "cases.jsonl",
+      Array.from({ length: 20 }, (__, number) => `{"n": ${number}}\n`).join(""),
+    );
+    const child = startCommand(
+      ["serve", "--metric", fixture("prints_megabytes.py"), "--listen", `unix:${join(workspace.path, "s")}`],
+      { env },
+    );
+    try {
+      await once(child.stdout ?? child, "data");
+      const { code, stdout } = await runCommand([
+        ...["score", "--connect", `unix:${join(workspace.path, "s")}`, "--cases", cases],
+        ...["--prediction-column", "n", "--json"],
+      ]);
+      expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, scored: 20, score: { mean: 1 } });
+    } finally {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
   });
 
   test("needs to be a real module, and stands beside a file json.py, scores right", async ({ start }) => {

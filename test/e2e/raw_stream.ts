@@ -1,6 +1,12 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { once } from "node:events";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+} from "node:http2";
 
 import type { CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
 import { ScoreRequestSchema, ScoreResponseSchema } from "../../src/gen/skynet/scoring/v1/score_service_pb.js";

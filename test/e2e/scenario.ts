@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -34,8 +34,14 @@ export class Workspace {
     }
   }
 
+  exists(name: string): boolean {
+    return existsSync(join(this.path, name));
+  }
+
   lines(name: string): string[] {
-    return this.read(name).split("\n").filter((line) => line !== "");
+    return this.read(name)
+      .split("\n")
+      .filter((line) => line !== "");
   }
 
   remove(): void {

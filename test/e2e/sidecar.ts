@@ -1,6 +1,6 @@
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -41,17 +41,15 @@ export interface LogLine {
  * everything that the sidecar and its metric start, which is how `stop` proves that nothing is left.
  */
 export class Sidecar {
-  readonly log: LogLine[] = [];
   readonly client: ScoringClient;
   readonly #exited: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+  #stopped: Promise<void> | undefined;
 
   private constructor(
     private readonly child: ChildProcess,
     private readonly folder: string,
     readonly ready: ReadyLine,
-    log: LogLine[],
   ) {
-    this.log = log;
     this.client = new ScoringClient(this.address);
     this.#exited = hasEnded(child)
       ? Promise.resolve([child.exitCode, child.signalCode])
@@ -62,17 +60,21 @@ export class Sidecar {
     const folder = mkdtempSync(join(tmpdir(), "skynet-e2e-"));
     mkdirSync(join(folder, "tmp"));
     const listen = options.listen === undefined ? "127.0.0.1:0" : `unix:${join(folder, "s")}`;
+    // A file takes whatever is logged at once; on a pipe the sidecar drops what its reader is too slow for.
+    const stderr = openSync(join(folder, LOG), "a");
     const child = startCommand(["serve", "--metric", options.metric, "--listen", listen, ...(options.args ?? [])], {
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       env: { ...options.env, TMPDIR: join(folder, "tmp") },
+      stderr,
     });
-    const log = collectLog(child);
+    closeSync(stderr);
     try {
-      return new Sidecar(child, folder, await readyLine(child), log);
+      return new Sidecar(child, folder, await readyLine(child));
     } catch (error) {
       child.kill("SIGKILL");
+      const log = readFileSync(join(folder, LOG), "utf8");
       rmSync(folder, { recursive: true, force: true });
-      throw new Error(`the sidecar did not start: ${String(error)}\n${JSON.stringify(log, null, 1)}`, { cause: error });
+      throw new Error(`the sidecar did not start: ${String(error)}\n${log}`, { cause: error });
     }
   }
 
@@ -80,9 +82,17 @@ export class Sidecar {
     return this.ready.pid;
   }
 
+  /** What it has logged so far. */
+  get log(): readonly LogLine[] {
+    const lines = readFileSync(join(this.folder, LOG), "utf8").split("\n");
+    // What stands after the last line end is not whole yet.
+    return lines.slice(0, -1).map(parseLog);
+  }
+
   get address(): string {
     const [address] = this.ready.addresses;
-    if (address === undefined) throw new Error(`the sidecar's first line names no address: ${JSON.stringify(this.ready)}`);
+    if (address === undefined)
+      throw new Error(`the sidecar's first line names no address: ${JSON.stringify(this.ready)}`);
     return address;
   }
 
@@ -110,7 +120,10 @@ export class Sidecar {
 
   /** A line that was printed by the metric. */
   printed(text: string): Promise<LogLine> {
-    return this.logged(`the printed line ${JSON.stringify(text)}`, (line) => "stream" in line && line.msg.includes(text));
+    return this.logged(
+      `the printed line ${JSON.stringify(text)}`,
+      (line) => "stream" in line && line.msg.includes(text),
+    );
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -123,13 +136,19 @@ export class Sidecar {
   }
 
   /** Ends it, unless it has ended, and fails where anything of it is left. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     this.client.close();
     try {
       if (!hasEnded(this.child)) {
         this.signal("SIGTERM");
         const [code, signal] = await this.exited();
-        if (code !== 0) throw new Error(`the sidecar ended with ${signal ?? `exit code ${code}`} instead of 0\n${this.#lastLog()}`);
+        if (code !== 0)
+          throw new Error(`the sidecar ended with ${signal ?? `exit code ${code}`} instead of 0\n${this.#lastLog()}`);
       }
       await this.nothingLeft(PATIENCE_MS);
     } finally {
@@ -148,9 +167,15 @@ export class Sidecar {
   }
 
   #lastLog(): string {
-    return this.log.slice(-5).map((line) => JSON.stringify(line)).join("\n");
+    return this.log
+      .slice(-5)
+      .map((line) => JSON.stringify(line))
+      .join("\n");
   }
 }
+
+/** The sidecar's standard error, in its folder. */
+const LOG = "log.jsonl";
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
@@ -167,13 +192,6 @@ async function readyLine(child: ChildProcess): Promise<ReadyLine> {
   ended.catch(() => undefined);
   const [line] = await within("its first line", Promise.race([first, ended]));
   return JSON.parse(line) as ReadyLine;
-}
-
-function collectLog(child: ChildProcess): LogLine[] {
-  const log: LogLine[] = [];
-  if (child.stderr === null) throw new Error("it has no standard error");
-  createInterface({ input: child.stderr }).on("line", (line) => log.push(parseLog(line)));
-  return log;
 }
 
 /** What is not JSON is a line all the same: a test will want to see it. */

@@ -1,12 +1,12 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { type CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
 import { ContractStatus } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
 import { caseOf, failed, plain } from "./cases.js";
 import { fixture, Workspace } from "./scenario.js";
+import { readJsonLines, sharedFile } from "./shared.js";
 import { Sidecar } from "./sidecar.js";
+import { until } from "./until.js";
 
 interface ReturnVector {
   readonly returns: string;
@@ -26,7 +26,7 @@ interface SignatureVector {
 
 /** The contract's own vectors, each through a real worker. */
 describe("return values", () => {
-  const vectors = readVectors<ReturnVector>("return_values.jsonl");
+  const vectors = readJsonLines<ReturnVector>(sharedFile("contract", "return_values.jsonl"));
   let results: CaseResult[] = [];
 
   beforeAll(async () => {
@@ -66,34 +66,28 @@ describe("signatures", () => {
     workspace.remove();
   });
 
-  test.for(readVectors<SignatureVector>("signatures.jsonl").map((vector) => [vector.source, vector] as const))(
-    "%j",
-    async ([, vector]) => {
-      workspace.write("metric.py", vector.source);
-      const logged = sidecar.log.length;
-      sidecar.signal("SIGHUP");
-      await sidecar.logged("the outcome of the load", (line) => "reason" in line && sidecar.log.indexOf(line) >= logged);
+  test.for(
+    readJsonLines<SignatureVector>(sharedFile("contract", "signatures.jsonl")).map(
+      (vector) => [vector.source, vector] as const,
+    ),
+  )("%j", async ([, vector]) => {
+    workspace.write("metric.py", vector.source);
+    const logged = sidecar.log.length;
+    sidecar.signal("SIGHUP");
+    await until("the load has an outcome", () => sidecar.log.slice(logged).some((line) => "reason" in line));
 
-      const metric = await sidecar.client.describeMetric();
-      const events = await sidecar.client.checkContract([]);
+    const metric = await sidecar.client.describeMetric();
+    const events = await sidecar.client.checkContract([]);
 
-      const failedChecks = events.flatMap(({ event }) =>
-        event.case === "check" && event.value.status === ContractStatus.FAILED ? [event.value.name] : [],
-      );
-      expect({ loaded: metric.loaded, arguments: metric.arguments, failedChecks }).toEqual({
-        loaded: vector.valid,
-        arguments: vector.arguments ?? 0,
-        failedChecks: vector.check === undefined ? (vector.valid ? [] : ["Metric file"]) : [vector.check],
-      });
-    },
-  );
+    const failedChecks = events.flatMap(({ event }) =>
+      event.case === "check" && event.value.status === ContractStatus.FAILED ? [event.value.name] : [],
+    );
+    expect({ loaded: metric.loaded, arguments: metric.arguments, failedChecks }).toEqual({
+      loaded: vector.valid,
+      arguments: vector.arguments ?? 0,
+      failedChecks: vector.check === undefined ? (vector.valid ? [] : ["Metric file"]) : [vector.check],
+    });
+  });
 });
 
 const FIRST = "def score(input, output): return 1.0, {'feedback': 'Fine.'}\n";
-
-function readVectors<T>(name: string): T[] {
-  const shared = process.env["SKYNET_SHARED"];
-  if (shared === undefined) throw new Error("SKYNET_SHARED must name the folder that holds contract/ and data/");
-  const lines = readFileSync(join(shared, "contract", name), "utf8").split("\n").filter((line) => line !== "");
-  return lines.map((line) => JSON.parse(line) as T);
-}

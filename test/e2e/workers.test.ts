@@ -47,7 +47,9 @@ describe("from the start to the first score of the example", () => {
     const sidecar = await start({ metric: EXAMPLE });
     const expected = { category: "billing", priority: "high" };
 
-    const results = await sidecar.client.score([caseOf(expected, { subject: "Charged twice", message: "…" }, expected)]);
+    const results = await sidecar.client.score([
+      caseOf(expected, { subject: "Charged twice", message: "…" }, expected),
+    ]);
 
     expect(tally(results)).toEqual({ SCORE: 1 });
     // Generous, for a machine that is busy with other tests; `npm run bench` has the promise itself.

@@ -277,7 +277,7 @@ describe("calls", () => {
     const first = results.next();
     await vi.advanceTimersByTimeAsync(100);
     expect((await first).done).toBe(false);
-    await results.return?.();
+    await results.return(undefined);
     await vi.advanceTimersByTimeAsync(100);
     expect(finalized).toBe(true);
     expect(calls.size).toBe(0);

@@ -137,7 +137,7 @@ describe("a unix socket", () => {
 describe("the first bytes of a connection", () => {
   test("the preface of HTTP/2 may come in pieces", async () => {
     const sidecar = await sidecarOn(["127.0.0.1:0"]);
-    for (const pieces of [["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [..."PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]]) {
+    for (const pieces of [["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], Array.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")]) {
       const socket = dial(sidecar.addresses[0] ?? "");
       socket.setNoDelay(true);
       const answer = once(socket, "data") as Promise<[Buffer]>;

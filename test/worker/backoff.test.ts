@@ -50,3 +50,11 @@ test("the wait passes with time", () => {
   vi.advanceTimersByTime(100);
   expect(backoff.waitMs()).toBe(0);
 });
+
+test("the late failure of an early start does not shorten the wait", () => {
+  const backoff = new Backoff();
+  const early = backoff.stamp();
+  fail(backoff, 5);
+  backoff.failed(early);
+  expect(backoff.waitMs()).toBe(80);
+});

@@ -169,6 +169,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     const { metric, pool } = await open({ startMethod: "spawn" });
     expect(pool).toBeUndefined();
     expect(metric.problems[0]?.message).toMatch(/exited with code 1 while it loaded the file/);
+    expect(templates.current.startedAt).toHaveLength(1);
   });
 
   test("with spawn a load past its timeout is given up", async () => {
@@ -340,6 +341,29 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     expect(processes()).toHaveLength(2);
     expect(listener.reasons).toEqual([]);
     await close(pool);
+  });
+
+  test("the template is killed while its workers start: that is no failed start of theirs", async () => {
+    templates.behaviour.worker = "hangs";
+    const pool = await openWith(8);
+    templates.behaviour.worker = "ready";
+    templates.current.kill();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(processes()).toHaveLength(8);
+    expect(listener.reasons).toEqual([]);
+    expect(log.lines).toEqual([
+      "warn the process that starts workers was killed by SIGKILL; it is started again, and its workers with it",
+    ]);
+    await close(pool);
+  });
+
+  test("closing while workers start does not wait for them", async () => {
+    templates.behaviour.worker = "hangs";
+    const pool = await openWith(8);
+    const closing = pool.close();
+    await vi.advanceTimersByTimeAsync(0);
+    await closing;
+    expect(templates.current.forgotten).toHaveLength(8);
   });
 
   test("a metric that changed on disk is refused until it is reloaded", async () => {

@@ -278,6 +278,8 @@ describe("loading", () => {
   test.each(["fork", "spawn"] as const)("with %s is given up after its timeout", async (startMethod) => {
     const pool = await open("hangs_at_load.py", { startMethod, loadTimeoutMs: 500 });
     expect(pool.metric.problems[0]?.message).toMatch(/^hangs_at_load\.py did not load within 0\.5 s; /);
+    // No template had to be asked twice.
+    expect(pool.log.lines).toEqual([]);
   });
 
   test.each(["starts_thread_at_load.py", "opens_socket_at_load.py"])("%s must not be forked", async (metric) => {
@@ -327,7 +329,7 @@ describe("loading", () => {
     const tooOld = await open("exact_match.py", { python: old });
     expect(tooOld.metric.problems[0]?.message).toBe("skynet-scorer needs Python 3.9 or newer, and this is 2.7");
     const other = join(folder, "other");
-    writeFileSync(other, "#!/bin/sh\necho 'I am no Python'\nexit 1\n");
+    writeFileSync(other, "#!/bin/sh\n(sleep 0.1; echo 'I am no Python') &\nexit 1\n");
     chmodSync(other, 0o755);
     const noPython = await open("exact_match.py", { python: other });
     expect(noPython.metric.problems[0]?.message).toBe(
@@ -391,12 +393,14 @@ describe("the template", () => {
     const [first, second] = await pool.start(2);
     first?.run([caseOf("hang")]);
     await until(() => first?.look().position === 0, "the case");
+    const path = privateFolder();
     const [template] = pythonProcesses();
     process.kill(Number(template), "SIGKILL");
     await pool.listener.until(() => pool.listener.deaths.length === 2, "both deaths");
     const death = pool.listener.deaths.find(({ worker }) => worker === first)?.death;
     expect(death).toMatchObject({ signal: "SIGKILL", position: 0 });
     expect([first?.pid, second?.pid].some((pid) => isAlive(pid ?? 0))).toBe(false);
+    expect(existsSync(path)).toBe(false);
     expect(await pool.score(await pool.nextIdle(), [caseOf("a")])).toHaveLength(1);
     expect(pool.listener.reasons).toEqual([]);
   });
@@ -430,14 +434,6 @@ describe("the template", () => {
 });
 
 describe("the private folder", () => {
-  /** It stands in the template's arguments. */
-  function privateFolder(): string {
-    const arguments_ = readFileSync(`/proc/${pythonProcesses()[0]}/cmdline`, "utf8").split("\0");
-    const path = arguments_[arguments_.indexOf("template") - 1];
-    if (path === undefined) throw new Error("no template runs");
-    return path;
-  }
-
   test("holds nothing of workers that are gone", async () => {
     const pool = await open("exact_match.py");
     const workers = await pool.start(2);
@@ -493,6 +489,14 @@ describe("the private folder", () => {
     expect(existsSync(path)).toBe(false);
   });
 });
+
+/** The folder that the sidecar shares with its processes: it stands in the template's arguments. */
+function privateFolder(): string {
+  const arguments_ = readFileSync(`/proc/${pythonProcesses()[0]}/cmdline`, "utf8").split("\0");
+  const path = arguments_[arguments_.indexOf("template") - 1];
+  if (path === undefined) throw new Error("no template runs");
+  return path;
+}
 
 function frame(message: object): Buffer {
   return encodeFrame(FrameKind.message, Buffer.from(JSON.stringify(message)));

@@ -75,6 +75,7 @@ class Connection:
             frame = self._buffer.next_frame()
             if frame is not None:
                 return frame
+            self._buffer.shrink()
             self._poll.poll()
             if not self.fill():
                 return None

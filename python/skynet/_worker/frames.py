@@ -76,6 +76,11 @@ class FrameBuffer:
         self._begin += size
         return view[4], view[FRAME_HEAD.size :]
 
+    def shrink(self) -> None:
+        """Gives back the memory of a large frame, so that nobody holds it while waiting for the next."""
+        if self._begin == self._end and len(self._bytes) > READ_BYTES:
+            self._bytes, self._begin, self._end = bytearray(READ_BYTES), 0, 0
+
     def is_empty(self) -> bool:
         """True between two frames."""
         return self._begin == self._end

@@ -102,18 +102,23 @@ def _import_file(path: str, problems: list[dict[str, str]]) -> tuple[ModuleType 
 def _read_function(
     module: ModuleType, report: dict[str, object], problems: list[dict[str, str]], warnings: list[dict[str, str]]
 ) -> Score | None:
-    if not hasattr(module, "score"):
+    try:
+        signature = read_signature(module.score) if hasattr(module, "score") else None
+    except SignatureError as error:
+        problems.append(_problem("metric_function", str(error)))
+        return None
+    except Exception as error:
+        # A `__getattr__`, a `__signature__` of the metric's own.
+        folder = os.path.dirname(str(getattr(module, "__file__", "")))
+        problems.append(_problem("metric_function", exception_message(error, folder), traceback_text(error).decode()))
+        return None
+    if signature is None:
         problems.append(
             _problem(
                 "metric_function",
                 f"{report['file']} defines no function called score; define `def score(input, output, expected=None)`",
             )
         )
-        return None
-    try:
-        signature = read_signature(module.score)
-    except SignatureError as error:
-        problems.append(_problem("metric_function", str(error)))
         return None
     report["arguments"] = signature.arguments
     report["signature"] = signature.text
@@ -123,7 +128,7 @@ def _read_function(
 
 
 def _read_reward_spec(module: ModuleType, report: dict[str, object], problems: list[dict[str, str]]) -> None:
-    if not hasattr(module, "REWARD_SPEC"):
+    if "REWARD_SPEC" not in vars(module):
         return
     try:
         spec = parse_reward_spec(module.REWARD_SPEC)

@@ -39,6 +39,9 @@ def main() -> None:
 def run_template(python_dir: str, folder: str) -> None:
     lifeline.lead_group()
     connection = connect(folder)
+    # Kept in this frame, which lasts as long as the template.
+    fifo = lifeline.hold_template_fifo(folder)
+    os.register_at_fork(after_in_child=fifo.close)
     logged = LoggedDescriptors(os.path.join(folder, "t.out"))
     printer = start_printing(connection)
     connection.send_message(messages.hello("template", 0))
@@ -65,7 +68,7 @@ def run_forked_worker(
         connection = connect(folder)
         printer.attach(connection.send_message, lambda: (0, None))
         connection.send_message(messages.hello("worker", number))
-        life = lifeline.arm(folder)
+        life = lifeline.Lifeline(folder, of_worker=True)
         lifeline.die_with_parent(template_pid)
         logged = LoggedDescriptors(worker_file(folder, number, "out"))
         seed_anew()
@@ -89,7 +92,7 @@ def run_spawned_worker(folder: str, number: int) -> None:
     parent = os.getppid()
     lifeline.lead_group()
     connection = connect(folder)
-    life = lifeline.arm(folder)
+    life = lifeline.Lifeline(folder, of_worker=True)
     lifeline.die_with_parent(parent)
     logged = LoggedDescriptors(worker_file(folder, number, "out"))
     printer = start_printing(connection)

@@ -11,6 +11,8 @@ Score = Callable[[object, object, object], object]
 
 EXPECTED_NAMES = frozenset({"expected", "gold", "target", "label", "reference", "answer"})
 
+SHOWN_CHARACTERS = 500
+
 
 class SignatureError(Exception):
     """The function cannot be called as the contract says; the text names the signature found."""
@@ -35,11 +37,12 @@ def read_signature(score: object) -> Signature:
         )
     try:
         signature = inspect.signature(score)
-    except (TypeError, ValueError):
-        # Some callables of C extensions tell nothing; they get all three.
+    except Exception:
+        # Some callables of C extensions tell nothing, and an object's `__getattr__` may raise anything: they get all
+        # three.
         warning = "the signature of score cannot be read; it is called as score(input, output, expected)"
         return Signature(score, 3, "", is_async(score), (warning,))
-    text = str(signature)
+    text = shown(signature)
     keyword_only = signature.parameters.get("expected")
     by_keyword = keyword_only is not None and keyword_only.kind is inspect.Parameter.KEYWORD_ONLY
     if not by_keyword and binds(signature, 1, 2, 3):
@@ -75,6 +78,15 @@ def odd_name(signature: inspect.Signature) -> tuple[str, ...]:
     )
 
 
+def shown(signature: inspect.Signature) -> str:
+    """The signature as text; defaults may be of any length, and their `repr()` may raise."""
+    try:
+        text = str(signature)
+    except Exception:
+        return "(…)"
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
 def with_keyword(score: Callable[..., object]) -> Score:
     return lambda case_input, output, expected: score(case_input, output, expected=expected)
 
@@ -87,9 +99,10 @@ def is_async(score: Callable[..., object]) -> bool:
     """Whether `score` is an `async def`, also within a partial or as a `__call__`. What a call returns decides."""
     while isinstance(score, functools.partial):
         score = score.func
-    if inspect.iscoroutinefunction(score):
-        return True
-    return not inspect.isroutine(score) and inspect.iscoroutinefunction(type(score).__call__)
+    if inspect.isroutine(score):
+        return inspect.iscoroutinefunction(score)
+    # Its type tells without asking the object itself, whose `__getattr__` may raise.
+    return inspect.iscoroutinefunction(type(score).__call__)
 
 
 def type_name(value: object) -> str:

@@ -60,7 +60,7 @@ class Template:
 
     def _load(self, configure: Configure) -> None:
         # Only while it loads can a metric keep this process from noticing that the sidecar is gone.
-        life = lifeline.arm(self._folder)
+        life = lifeline.Lifeline(self._folder, of_worker=False)
         before = take_snapshot()
         metric = load_metric(configure.metric)
         if metric.report["is_async"]:

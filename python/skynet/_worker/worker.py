@@ -73,15 +73,23 @@ class Worker:
         os.register_at_fork(after_in_child=self._on_fork)
         try:
             self._connection.send_message(messages.ready())
-            payload = self._next_chunk()
-            before_first_chunk()
-            while payload is not None:
-                self.score_chunk(payload)
-                payload = None if self._leaving else self._next_chunk()
+            has_more = self._score_next(before_first_chunk)
+            while has_more and not self._leaving:
+                has_more = self._score_next(None)
         except KeyboardInterrupt:
             if not self._leaving:
                 raise
         self._printer.flush()
+
+    def _score_next(self, before: Callable[[], None] | None) -> bool:
+        """Scores one chunk, of which nothing is kept. False where there will be no more."""
+        payload = self._next_chunk()
+        if payload is None:
+            return False
+        if before is not None:
+            before()
+        self.score_chunk(payload)
+        return True
 
     def _next_chunk(self) -> memoryview | None:
         while True:

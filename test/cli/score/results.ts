@@ -1,0 +1,24 @@
+import { create } from "@bufbuild/protobuf";
+
+import type { CaseErrorCode, CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
+import { CaseResultSchema } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
+
+/** A result with a score. */
+export function scored(
+  index: number,
+  value: number,
+  rest: { feedback?: string; scores?: Record<string, number>; id?: string; metricMs?: number } = {},
+): CaseResult {
+  const { feedback = "", scores = {}, id = "", metricMs = 1 } = rest;
+  return create(CaseResultSchema, {
+    id,
+    index,
+    outcome: { case: "score", value: { value, feedback, scores } },
+    timing: { queuedMs: 0, metricMs },
+  });
+}
+
+/** A result with an error. */
+export function failed(index: number, code: CaseErrorCode, message = "it failed"): CaseResult {
+  return create(CaseResultSchema, { index, outcome: { case: "error", value: { code, message } }, timing: {} });
+}
