@@ -265,6 +265,21 @@ def test_nothing_outlives_the_sidecar(start_worker: StartWorker, start_method: s
     assert not os.path.exists(folder)
 
 
+def test_workers_die_with_the_sidecar_though_the_template_is_stopped(
+    start_worker: StartWorker, start_method: str
+) -> None:
+    sidecar, worker = start_worker(DOES, start_method)
+    start = "print(os.getpid(), subprocess.Popen(['sleep', '1000']).pid)"
+    worker.send_chunk(1, [does(f"{start}\n{HOLDS_THE_LOCK}")])
+    pids = printed_pids(sidecar, worker, 2)
+    sidecar.process.send_signal(signal.SIGSTOP)
+    try:
+        sidecar.hang_up()
+        wait_until(lambda: not any(map(is_alive, pids)))
+    finally:
+        sidecar.process.send_signal(signal.SIGCONT)
+
+
 def test_a_template_that_loads_dies_with_the_sidecar(start_sidecar: StartSidecar, write_metric: WriteMetric) -> None:
     sidecar = start_sidecar()
     sidecar.until(lambda: sidecar.template)

@@ -203,6 +203,9 @@ def test_megabytes_of_prints_do_no_harm(start_worker: StartWorker) -> None:
         "import json, time; json.JSONDecoder = json.loads = time.monotonic_ns = None",
         "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as p: assert p.map(abs, [-1]) == [1]",
         "sys.stdout.detach(); sys.stdout.close()",
+        "p = subprocess.Popen(['sleep', '1000'])\np.terminate()\nassert p.wait(20) == -15",
+        "import multiprocessing as m\np = m.get_context('fork').Process(target=time.sleep, args=(1000,))\np.start()\n"
+        "p.terminate()\np.join(20)\nassert p.exitcode == -15",
         "os.chdir('/')",
     ],
 )

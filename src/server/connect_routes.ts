@@ -1,4 +1,4 @@
-import { create, type DescService } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { RequestListener, ServerResponse } from "node:http";
@@ -91,7 +91,7 @@ function addRoutes(router: ConnectRouter, { score, contract, calls, log }: Conne
     try {
       yield* contract.checkContract(request, call.context);
     } catch (reason) {
-      throw failure(reason, handler.service);
+      throw failure(reason, handler, call.context.signal);
     } finally {
       call.end();
     }
@@ -102,7 +102,7 @@ function addRoutes(router: ConnectRouter, { score, contract, calls, log }: Conne
     try {
       return await serve(call.context);
     } catch (reason) {
-      throw failure(reason, handler.service);
+      throw failure(reason, handler, call.context.signal);
     } finally {
       call.end();
     }
@@ -120,14 +120,18 @@ function addRoutes(router: ConnectRouter, { score, contract, calls, log }: Conne
       };
       return { context, end: call.end };
     } catch (reason) {
-      throw failure(reason, handler.service);
+      throw failure(reason, handler, handler.signal);
     }
   }
 
-  function failure(reason: unknown, service: DescService): ConnectError {
-    const { code, status, message } = callStatus(reason);
-    if (code === "internal")
-      log.error({ err: reason, service: service.typeName }, "a call failed through a fault of the sidecar");
+  /** What a client is told. Where the call was aborted, that comes first: what the service threw is only its echo. */
+  function failure(reason: unknown, handler: HandlerContext, signal: AbortSignal): ConnectError {
+    const first: unknown = signal.aborted ? signal.reason : reason;
+    if (first instanceof ConnectError) return first;
+    const { code, status, message } = callStatus(first);
+    if (code === "internal") {
+      log.error({ err: first, method: methodPath(handler.method) }, "a call failed through a fault of the sidecar");
+    }
     return new ConnectError(message, CODES.get(status) ?? Code.Internal);
   }
 }

@@ -76,6 +76,12 @@ function frontServer(options: ListenerOptions, http1: RequestListener): Front {
     },
     http1,
   );
+  server.on("request", (_request, response) => {
+    response.once("close", () => {
+      // Closing has ended the connections that were idle then; this one has become so since.
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
+  });
   const takeHttp1 = server.listeners("connection") as ((socket: Socket) => void)[];
   server.removeAllListeners("connection");
   const protocols = {

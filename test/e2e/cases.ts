@@ -37,7 +37,7 @@ export function caseOf(output: Json, input: Json = {}, expected?: Json): CaseIni
 }
 
 /** `count` cases with one output, called `<name>-0` and so on. */
-export function casesOf(count: number, output: Json, name: string = "case", input: Json = {}): CaseInit[] {
+export function casesOf(count: number, output: Json, name = "case", input: Json = {}): CaseInit[] {
   return Array.from({ length: count }, (_, place) => ({ ...caseOf(output, input), id: `${name}-${place}` }));
 }
 

@@ -322,7 +322,10 @@ async function openCall(how: string, sidecar: Sidecar, cases: readonly CaseInit[
   if (how === "disconnects") {
     const stream = RawStream.open(sidecar.address);
     await stream.send(cases);
-    return () => Promise.resolve(stream.disconnect());
+    return () => {
+      stream.disconnect();
+      return Promise.resolve();
+    };
   }
   const deadline = how === "cancels" ? undefined : new Date(Date.now() + 1000);
   const call = sidecar.client.openStream(deadline);

@@ -44,6 +44,11 @@ export function peakMemory(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
+/** Bytes that a process has written so far, to files and sockets. */
+export function bytesWritten(pid: number): number {
+  return Number(/^wchar: (\d+)$/m.exec(read(`/proc/${pid}/io`))?.[1]);
+}
+
 /** CPU time of a process and of its children that have ended, in milliseconds, to the clock tick (10 ms). */
 export function cpuMs(pid: number): number {
   const stat = read(`/proc/${pid}/stat`);

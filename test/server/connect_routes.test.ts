@@ -140,6 +140,26 @@ describe("ScoreBatch as JSON", () => {
     expect(log).toMatchObject([{ level: "error", fields: { err: new Error("a fault of the scorer's own") } }]);
   });
 
+  test("a timeout that the client gives is deadline_exceeded, and ends its cases", async () => {
+    scorer.outcome = () => new Promise<never>(() => undefined);
+    const body = '{"cases": [{"input": {"json": "{}"}, "output": {"json": "1"}}]}';
+    const response = await post("ScoreService/ScoreBatch", body, { "connect-timeout-ms": "100" });
+    expect(response.status).toBe(504);
+    expect(await response.json()).toMatchObject({ code: "deadline_exceeded" });
+    expect(scorer).toMatchObject({ finalized: 1, aborted: 1 });
+    expect(log).toEqual([]);
+  });
+
+  test("what runs past the drain timeout is unavailable", async () => {
+    scorer.outcome = () => new Promise<never>(() => undefined);
+    const answer = post("ScoreService/ScoreBatch", '{"cases": [{"input": {"json": "{}"}, "output": {"json": "1"}}]}');
+    await scorer.until(() => scorer.seen.length === 1);
+    await sidecar.close({ drainTimeoutMs: 10 });
+    const response = await answer;
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "unavailable" });
+  });
+
   test("a client that leaves ends its cases", async () => {
     scorer.outcome = () => new Promise<never>(() => undefined);
     const controller = new AbortController();
