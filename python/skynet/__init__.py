@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from skynet.image import Image
-from skynet.measurements import observation, service_cost
+from skynet.measurements import Observation, observation, service_cost
 from skynet.model import llm
 from skynet.not_available import NotAvailableError
 from skynet.rewards import reward
+from skynet.usage import Usage
 
-__all__ = ["Image", "NotAvailableError", "llm", "observation", "reward", "service_cost"]
+__all__ = [
+    "Image",
+    "NotAvailableError",
+    "Observation",
+    "Usage",
+    "llm",
+    "observation",
+    "reward",
+    "service_cost",
+]

@@ -1,26 +1,67 @@
-"""What was measured of the run that produced an output."""
+"""What the sidecar measured of the run that produced an output."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import json
+from typing import NamedTuple
 
 from skynet.metric_call import current
-from skynet.not_available import NotAvailableError
+from skynet.usage import Usage, read_usage
+
+NO_OBSERVATION = "no observation belongs to this case"
 
 
-def observation() -> NoReturn:
-    """The measurements of the run. Not available yet in this release: raises `NotAvailableError`."""
-    raise _not_available("observation")
+class Observation(NamedTuple):
+    """Measurements of a run: its wall time in milliseconds, and what its model calls cost, in US dollars, and used.
+
+    `None`: not measured, for the reason beside it; so is everything where no observation belongs to the case.
+    """
+
+    run_ms: float | None = None
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    id: str = ""
+    run_not_measured_reason: str = NO_OBSERVATION
+    cost_not_measured_reason: str = NO_OBSERVATION
 
 
-def service_cost() -> NoReturn:
-    """What the run's model calls cost, in US dollars. Not available yet in this release: raises `NotAvailableError`."""
-    raise _not_available("service_cost")
+def observation() -> Observation:
+    """The measurements of the run that produced this output. Raises `RuntimeError` outside a call of the metric."""
+    if not current.is_active:
+        raise _outside("observation")
+    return measured()
 
 
-def _not_available(name: str) -> NotAvailableError:
-    outside = "" if current.is_active else " (and it works within a call of the metric only, which this is not)"
-    return NotAvailableError(
-        f"skynet.{name}() is not available yet in this release of skynet-scorer{outside}; "
-        "score without measured time and cost"
+def service_cost() -> float | None:
+    """What the run's model calls cost, in US dollars; `None` where that was not measured.
+
+    Raises `RuntimeError` outside a call of the metric.
+    """
+    if not current.is_active:
+        raise _outside("service_cost")
+    return measured().cost_usd
+
+
+def measured() -> Observation:
+    """What was measured for the case in hand; nothing outside a call."""
+    if not current.observation:
+        return Observation()
+    found = json_decode(current.observation)
+    return Observation(
+        run_ms=found["run_ms"],
+        cost_usd=found["cost_usd"],
+        usage=read_usage(found["usage"]),
+        id=found["id"],
+        run_not_measured_reason=found["run_not_measured_reason"],
+        cost_not_measured_reason=found["cost_not_measured_reason"],
     )
+
+
+def _outside(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"skynet.{name}() works while skynet-scorer calls the metric only, which this is not; call it within score"
+    )
+
+
+# A metric that replaces parts of `json` changes nothing here.
+json_decode = json.JSONDecoder().decode

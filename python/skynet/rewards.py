@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from skynet.metric_call import Observation, current
+from skynet.measurements import measured
 from skynet.real_number import NotANumberError, real_number
 from skynet.reward_spec import PARTS, RewardSpec, parse_reward_spec
 
@@ -31,13 +31,11 @@ def reward(
     checked = parse_reward_spec(spec)
     if not isinstance(feedback, str):
         raise TypeError(f"feedback must be a str, not {type(feedback).__name__}")
-    measured = current.observation or Observation()
+    run = measured()
     speed, speed_note = _measured_part(
-        "speed", "run time", measured.run_ms, measured.run_not_measured_reason, checked.speed_reference
+        "speed", "run time", run.run_ms, run.run_not_measured_reason, checked.speed_reference
     )
-    cost, cost_note = _measured_part(
-        "cost", "cost", measured.cost_usd, measured.cost_not_measured_reason, checked.cost_reference
-    )
+    cost, cost_note = _measured_part("cost", "cost", run.cost_usd, run.cost_not_measured_reason, checked.cost_reference)
     parts = {"accuracy": _accuracy_part(checked, accuracy), "speed": speed, "cost": cost}
     weights = {"accuracy": checked.accuracy_weight, "speed": checked.speed_weight, "cost": checked.cost_weight}
     # Divided once more, so that three perfect parts give exactly 1, where optimizers stop.
@@ -65,10 +63,10 @@ def _accuracy_part(spec: RewardSpec, accuracy: object) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _measured_part(part: str, what: str, measured: float | None, reason: str, reference: float) -> tuple[float, str]:
-    if measured is None:
+def _measured_part(part: str, what: str, value: float | None, reason: str, reference: float) -> tuple[float, str]:
+    if value is None:
         return 0.0, f"The {what} was not measured ({reason}), so {part} scores 0."
-    return (1.0 if measured <= reference else reference / measured), ""
+    return (1.0 if value <= reference else reference / value), ""
 
 
 def _own_scores(scores: Mapping[str, float] | None) -> dict[str, float]:

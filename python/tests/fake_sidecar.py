@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skynet._worker.chunk import CHUNK_HEAD
+from skynet._worker.chunk import CHUNK_HEAD, SEEDS_FOLLOW, WITH_OBSERVATIONS
 from skynet._worker.frames import CHUNK, MESSAGE, ROWS, FrameBuffer, encode_frame, encode_message
 from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, ROWS_OFFSET
 from skynet._worker.rows import ROW_HEAD, ROWS_HEAD
@@ -131,12 +131,13 @@ class FakeSidecar:
                 raise AssertionError(f"waited {PATIENCE_SECONDS} s in vain {what}: {[p.messages for p in self.peers]}")
             self._read_once(min(left, 0.05))
 
-    def configure(self, metric: Path | str, start_method: str = "fork", **settings: object) -> Message:
+    def configure(self, file: Path | str, start_method: str = "fork", **settings: object) -> Message:
         """Configures the template (waiting for its hello), and returns the `loaded` or `ready` that it answers."""
         self.until(lambda: self.template is not None, "for the template's hello")
         self.settings = {
             "type": "configure",
-            "metric": str(metric),
+            "kind": "metric",
+            "file": str(file),
             "start_method": start_method,
             "max_row_bytes": 1 << 20,
             "environment": {},
@@ -222,10 +223,12 @@ class FakeSidecar:
 
 
 def encode_chunk(number: int, cases: Sequence[tuple[bytes, ...]], seeds: Sequence[int] = ()) -> bytes:
-    """Cases are (input, output) or (input, output, expected), JSON text each."""
-    head = CHUNK_HEAD.pack(number, len(cases), bool(seeds)) + struct.pack(f"<{len(seeds)}Q", *seeds)
-    values = b"".join(value + b"\x1e" for case in cases for value in (case if len(case) == 3 else (*case, b"")))
-    return encode_frame(CHUNK, head, values)
+    """Cases are (input, output), with expected, or with expected and observation, JSON text each."""
+    observed = any(len(case) == 4 for case in cases)
+    flags = (SEEDS_FOLLOW if seeds else 0) | (WITH_OBSERVATIONS if observed else 0)
+    head = CHUNK_HEAD.pack(number, len(cases), flags) + struct.pack(f"<{len(seeds)}Q", *seeds)
+    values = [value for case in cases for value in (*case, b"", b"")[: 4 if observed else 3]]
+    return encode_frame(CHUNK, head, *(value + b"\x1e" for value in values))
 
 
 def decode_rows(encoded: bytes) -> Iterator[Row]:

@@ -5,7 +5,7 @@ import struct
 import pytest
 import vectors
 
-from skynet._worker.chunk import SEPARATOR, Chunk
+from skynet._worker.chunk import Chunk
 from skynet._worker.frames import CHUNK, MESSAGE, FrameBuffer, ProtocolError, encode_frame, encode_message, to_utf8
 
 
@@ -35,8 +35,10 @@ def test_reads_the_chunks_of_the_vectors(vector: vectors.Vector) -> None:
     chunk = Chunk(memoryview(payload))
     assert (chunk.number, chunk.count) == (vector["chunk"], len(vector["cases"]))
     assert [str(seed) for seed in chunk.seeds] == [c["seed"] for c in vector["cases"] if c["seed"] is not None]
-    values = [case[name] or "" for case in vector["cases"] for name in ("input", "output", "expected")]
-    assert chunk.text() == "".join(value + SEPARATOR for value in values)
+    assert chunk.text == vectors.chunk_text(vector)
+    assert [chunk.read_case(position)[3] for position in range(chunk.count)] == [
+        case.get("observation") or "" for case in vector["cases"]
+    ]
 
 
 @pytest.mark.parametrize("piece", [1, 4, 5, 7, 1 << 18])

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 import skynet
-from skynet.metric_call import Observation, current
+from skynet.metric_call import current
 from skynet.reward_spec import parse_reward_spec
 
 SPEC: dict[str, object] = {
@@ -14,6 +15,19 @@ SPEC: dict[str, object] = {
     "speed": {"reference": 2000},
     "cost": {"reference": 0.01},
 }
+
+
+def begin(run_ms: float | None, cost_usd: float | None, cost_not_measured_reason: str = "") -> None:
+    """Begins a call whose run was measured."""
+    found = {
+        "id": "obs-1",
+        "run_ms": run_ms,
+        "run_not_measured_reason": "",
+        "cost_usd": cost_usd,
+        "cost_not_measured_reason": cost_not_measured_reason,
+        "usage": None,
+    }
+    current.begin(json.dumps(found))
 
 
 def with_(**sections: object) -> dict[str, object]:
@@ -49,21 +63,21 @@ def test_without_measurements_speed_and_cost_score_nothing_and_the_feedback_says
     ],
 )
 def test_the_reference_is_a_target(run_ms: float, cost_usd: float, speed: float, cost: float) -> None:
-    current.begin(Observation(run_ms=run_ms, cost_usd=cost_usd))
+    begin(run_ms, cost_usd)
     value, side_info = skynet.reward(SPEC, 0.5, "Half.")
     assert side_info == {"feedback": "Half.", "scores": {"accuracy": 0.5, "speed": speed, "cost": cost}}
     assert value == pytest.approx(0.7 * 0.5 + 0.2 * speed + 0.1 * cost)
 
 
 def test_a_perfect_score_is_reachable() -> None:
-    current.begin(Observation(run_ms=10, cost_usd=0))
+    begin(10, 0)
     for first in range(1, 100):
         spec = with_(weights={"accuracy": first / 7, "speed": 0.1, "cost": 1 / 3})
         assert skynet.reward(spec, 1, "Correct.")[0] == 1.0
 
 
 def test_only_what_was_not_measured_is_told() -> None:
-    current.begin(Observation(run_ms=10, cost_not_measured_reason="the model has no price"))
+    begin(10, None, "the model has no price")
     value, side_info = skynet.reward(SPEC, 1, "Correct.")
     assert side_info["feedback"] == "Correct. The cost was not measured (the model has no price), so cost scores 0."
     assert value == pytest.approx(0.9)

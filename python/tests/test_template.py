@@ -287,7 +287,7 @@ def test_a_template_that_loads_dies_with_the_sidecar(start_sidecar: StartSidecar
     assert template is not None
     settings = {"start_method": "fork", "max_row_bytes": 1 << 20, "environment": {}}
     path = write_metric(f"import re\nprint('loading')\n{HOLDS_THE_LOCK}")
-    template.send_message({"type": "configure", "metric": str(path), **settings})
+    template.send_message({"type": "configure", "kind": "metric", "file": str(path), **settings})
     sidecar.until(lambda: "loading" in template.printed())
     sidecar.hang_up()
     assert sidecar.process.wait(PATIENCE_SECONDS) == -signal.SIGKILL

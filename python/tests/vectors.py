@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from skynet._worker.chunk import CHUNK_HEAD
+from skynet._worker.chunk import CHUNK_HEAD, SEEDS_FOLLOW, SEPARATOR, WITH_OBSERVATIONS
 from skynet._worker.frames import CHUNK, ROWS, encode_frame, encode_message
 from skynet._worker.rows import ROWS_HEAD, encode_row
 
@@ -29,7 +29,8 @@ VECTORS: list[Vector] = [
         "kind": "message",
         "message": {
             "type": "configure",
-            "metric": "/srv/metric.py",
+            "kind": "metric",
+            "file": "/srv/metric.py",
             "start_method": "fork",
             "max_row_bytes": 1048576,
             "environment": {"OMP_NUM_THREADS": "1"},
@@ -120,9 +121,24 @@ VECTORS: list[Vector] = [
             },
         ],
     },
+    {
+        "name": "a chunk with an observation for one case",
+        "kind": "chunk",
+        "chunk": 9,
+        "cases": [
+            {
+                "input": "{}",
+                "output": "1",
+                "expected": None,
+                "seed": None,
+                "observation": '{"id":"obs-1","run_ms":12.5}',
+            },
+            {"input": "{}", "output": "2", "expected": "{}", "seed": None, "observation": None},
+        ],
+    },
 ]
 
-ROW_KINDS = ("score", "invalid_case", "metric_exception", "metric_return_value")
+ROW_KINDS = ("score", "invalid_case", "metric_exception", "metric_return_value", "ran")
 
 
 def encode(vector: Vector) -> bytes:
@@ -132,9 +148,9 @@ def encode(vector: Vector) -> bytes:
     if vector["kind"] == "chunk":
         cases = vector["cases"]
         seeds = [int(case["seed"]) for case in cases if case["seed"] is not None]
-        head = CHUNK_HEAD.pack(vector["chunk"], len(cases), bool(seeds)) + struct.pack(f"<{len(seeds)}Q", *seeds)
-        values = [(case[name] or "").encode() + b"\x1e" for case in cases for name in ("input", "output", "expected")]
-        return encode_frame(CHUNK, head, *values)
+        flags = (SEEDS_FOLLOW if seeds else 0) | (WITH_OBSERVATIONS if "observation" in cases[0] else 0)
+        head = CHUNK_HEAD.pack(vector["chunk"], len(cases), flags) + struct.pack(f"<{len(seeds)}Q", *seeds)
+        return encode_frame(CHUNK, head, chunk_text(vector).encode())
     used = (int(vector["metric_ns"]), int(vector["cpu_ns"]), int(vector["wait_ns"]))
     rows = [
         encode_row(
@@ -147,6 +163,13 @@ def encode(vector: Vector) -> bytes:
         for row in vector["rows"]
     ]
     return encode_frame(ROWS, ROWS_HEAD.pack(vector["chunk"], len(rows), vector["finished"], *used), *rows)
+
+
+def chunk_text(vector: Vector) -> str:
+    """What follows the head and the seeds."""
+    names = ("input", "output", "expected", "observation")
+    values = [case[name] or "" for case in vector["cases"] for name in names if name in case]
+    return "".join(value + SEPARATOR for value in values)
 
 
 def read() -> list[Vector]:

@@ -15,8 +15,9 @@ SEPARATOR = "\x1e"
 # JSON's own blanks; `str.strip()` alone would take more.
 BLANKS = " \t\n\r"
 
-# Each value of a case, in its order on the wire.
-VALUES = ("input", "output", "expected")
+# Flags of a chunk.
+SEEDS_FOLLOW = 1
+WITH_OBSERVATIONS = 2
 
 
 class InvalidCaseError(Exception):
@@ -24,40 +25,55 @@ class InvalidCaseError(Exception):
 
 
 class Chunk:
-    """The head of a chunk and the still unread text of its cases."""
+    """The head of a chunk and the still unread text of its cases. Keeps nothing of the payload that it is made from."""
 
     def __init__(self, payload: memoryview) -> None:
         if len(payload) < CHUNK_HEAD.size:
             raise ProtocolError(f"a chunk has {len(payload)} bytes; its head alone has {CHUNK_HEAD.size}")
-        number, count, has_seeds = CHUNK_HEAD.unpack_from(payload)
+        number, count, flags = CHUNK_HEAD.unpack_from(payload)
+        has_seeds = flags & SEEDS_FOLLOW
         text_begins = CHUNK_HEAD.size + (8 * count if has_seeds else 0)
         if count < 1 or text_begins > len(payload):
             raise ProtocolError(f"chunk {number} says that it has {count} cases in {len(payload)} bytes")
         self.number: int = number
         self.count: int = count
         self.seeds: tuple[int, ...] = struct.unpack_from(f"<{count}Q", payload, CHUNK_HEAD.size) if has_seeds else ()
-        self.encoded = payload[text_begins:]
-        self._parts: list[bytes] | None = None
-
-    def text(self) -> str | None:
-        """The whole text, or `None` where a byte of it is not UTF-8."""
+        self.has_observations = bool(flags & WITH_OBSERVATIONS)
+        self._parts: list[bytes] | list[str] | None = None
+        # The whole text; empty where a byte of it is not UTF-8, so that each value has to be read on its own.
+        self.text = ""
         try:
-            return str(self.encoded, "utf-8")
+            self.text = str(payload[text_begins:], "utf-8")
         except UnicodeDecodeError:
-            return None
+            self._parts = bytes(payload[text_begins:]).split(SEPARATOR.encode())
 
-    def read_case(self, position: int) -> tuple[object, object, object]:
-        """Reads one case on its own: input, output, expected. Raises `InvalidCaseError` where that case is wrong."""
-        if self._parts is None:
-            self._parts = bytes(self.encoded).split(b"\x1e")
-            if len(self._parts) != 3 * self.count + 1 or self._parts[-1]:
-                raise ProtocolError(f"chunk {self.number} does not hold three values for each of {self.count} cases")
-        encoded_input, encoded_output, encoded_expected = self._parts[3 * position : 3 * position + 3]
+    def read_case(self, position: int) -> tuple[object, object, object, str]:
+        """Reads one case on its own: input, output, expected, and the unread observation (empty: none).
+
+        Raises `InvalidCaseError` where that case is wrong.
+        """
+        case_input, output, expected, observation = self._values_of(position)
         return (
-            _read_value("input", encoded_input),
-            _read_value("output", encoded_output),
-            _read_value("expected", encoded_expected) if encoded_expected else None,
+            _read_value("input", case_input),
+            _read_value("output", output),
+            _read_value("expected", expected) if expected else None,
+            observation if isinstance(observation, str) else observation.decode(errors="replace"),
         )
+
+    def read_run(self) -> tuple[object, object]:
+        """Artifact and input of the one case of a run worker. Raises `InvalidCaseError`."""
+        case_input, artifact, _, _ = self._values_of(0)
+        return _read_value("artifact", artifact), _read_value("input", case_input)
+
+    def _values_of(self, position: int) -> tuple[bytes | str, ...]:
+        values = 4 if self.has_observations else 3
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = self.text.split(SEPARATOR)
+        if len(parts) != values * self.count + 1 or parts[-1]:
+            raise ProtocolError(f"chunk {self.number} does not hold {values} values for each of {self.count} cases")
+        found = parts[values * position : values * (position + 1)]
+        return (*found, "") if values == 3 else tuple(found)
 
 
 def check_types(case_input: object, expected: object) -> None:
@@ -83,17 +99,18 @@ def json_type(value: object) -> str:
     return "an array" if isinstance(value, list) else "an object"
 
 
-def _read_value(name: str, encoded: bytes) -> object:
+def _read_value(name: str, encoded: bytes | str) -> object:
     try:
-        text = encoded.decode()
+        text = encoded if isinstance(encoded, str) else encoded.decode()
         value, end = scan_once(text, len(text) - len(text.lstrip(BLANKS)))
         rest = text[end:].lstrip(BLANKS)
         if rest:
             raise JSONDecodeError("Extra data", text, len(text) - len(rest))
         return value
     except UnicodeDecodeError as error:
+        byte, position = error.object[error.start], error.start
         raise InvalidCaseError(
-            f"{name} is not UTF-8: byte 0x{encoded[error.start]:02x} at position {error.start}; send JSON text in UTF-8"
+            f"{name} is not UTF-8: byte 0x{byte:02x} at position {position}; send JSON text in UTF-8"
         ) from None
     except StopIteration as error:
         raise _not_json(name, text, "Expecting value", error.value) from None

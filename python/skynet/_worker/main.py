@@ -100,7 +100,7 @@ def run_spawned_worker(folder: str, number: int) -> None:
     configure = receive_configure(connection)
     if configure is None:
         return
-    metric = load_metric(configure.metric)
+    metric = load_metric(configure.file)
     printer.flush()
     connection.send_message(messages.loaded(metric.report, []))
     if metric.call is None:

@@ -12,9 +12,13 @@ from skynet._worker.frames import ProtocolError
 
 
 class Configure(NamedTuple):
-    """What a process is to do. `metric` is an absolute path, `environment` is set where not already set."""
+    """What a process is to do. `kind` is `"metric"` or `"run"`, `file` the absolute path of what it loads.
 
-    metric: str
+    `environment` is set where not already set.
+    """
+
+    kind: str
+    file: str
     start_method: str
     max_row_bytes: int
     environment: dict[str, str]
@@ -22,6 +26,20 @@ class Configure(NamedTuple):
 
 class Start(NamedTuple):
     worker: int
+
+
+class Environment(NamedTuple):
+    """What a run worker's environment gets before its one chunk."""
+
+    variables: dict[str, str]
+
+
+class ModelAnswer(NamedTuple):
+    """The answer to the model call of that number: one of `answer` and `error` is there."""
+
+    call: int
+    answer: dict[str, object] | None
+    error: dict[str, object] | None
 
 
 class Signal(NamedTuple):
@@ -34,24 +52,34 @@ class Stop(NamedTuple):
     pass
 
 
-def parse(message: Mapping[str, object]) -> Configure | Start | Signal | Stop:
+def parse(message: Mapping[str, object]) -> Configure | Start | Environment | ModelAnswer | Signal | Stop:
     """Reads what the sidecar sent. Raises `ProtocolError` for what is not in docs/worker-protocol.md."""
     kind = message["type"]
     try:
         if kind == "configure":
-            environment = message["environment"]
-            start_method = message["start_method"]
-            if not isinstance(environment, dict) or start_method not in ("fork", "spawn"):
-                raise TypeError("environment or start_method")
+            if message["kind"] not in ("metric", "run") or message["start_method"] not in ("fork", "spawn"):
+                raise TypeError("kind or start_method")
             return Configure(
+                kind=_text(message["kind"]),
                 # Paths are bytes to the system, UTF-8 on the wire, whatever this process's locale is.
-                metric=os.fsdecode(_text(message["metric"]).encode()),
-                start_method=_text(start_method),
+                file=os.fsdecode(_text(message["file"]).encode()),
+                start_method=_text(message["start_method"]),
                 max_row_bytes=_number(message["max_row_bytes"]),
-                environment={_text(name): _text(value) for name, value in environment.items()},
+                environment=_texts(message["environment"]),
             )
         if kind == "start":
             return Start(_number(message["worker"]))
+        if kind == "environment":
+            return Environment(_texts(message["variables"]))
+        if kind == "model_answer":
+            answer, error = message.get("answer"), message.get("error")
+            if isinstance(answer, dict) == isinstance(error, dict):
+                raise TypeError("answer or error")
+            return ModelAnswer(
+                _number(message["call"]),
+                answer if isinstance(answer, dict) else None,
+                error if isinstance(error, dict) else None,
+            )
         if kind == "signal":
             return Signal(_number(message["worker"]), _number(message["signal"]), message["group"] is True)
         if kind == "stop":
@@ -94,6 +122,17 @@ def ended(worker: int, pid: int, exit_code: int | None, signal: int | None) -> d
 
 def printed(stream: str, chunk: int, case: int | None, text: str) -> dict[str, object]:
     return {"type": "printed", "stream": stream, "chunk": chunk, "case": case, "text": text}
+
+
+def model_call(call: int, chunk: int, case: int | None, question: Mapping[str, object]) -> dict[str, object]:
+    """`question`: `messages`, `model`, `temperature`, `max_tokens`, `response_format` and `timeout_ms`."""
+    return {"type": "model_call", "call": call, "chunk": chunk, "case": case, **question}
+
+
+def _texts(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not an object")
+    return {_text(name): _text(item) for name, item in value.items()}
 
 
 def _text(value: object) -> str:

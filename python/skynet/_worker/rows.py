@@ -8,6 +8,8 @@ SCORE = 0
 INVALID_CASE = 1
 METRIC_EXCEPTION = 2
 METRIC_RETURN_VALUE = 3
+# A run worker's output, as JSON in the first text. Its errors have the numbers of the metric's.
+RAN = 4
 
 # position, kind, value, metric_ms, and the lengths of three texts.
 ROW_HEAD = struct.Struct("<IBxxxddIII")

@@ -62,7 +62,7 @@ class Template:
         # Only while it loads can a metric keep this process from noticing that the sidecar is gone.
         life = lifeline.Lifeline(self._folder, of_worker=False)
         before = take_snapshot()
-        metric = load_metric(configure.metric)
+        metric = load_metric(configure.file)
         if metric.report["is_async"]:
             import_asyncio(metric.folder)
         hazards = find_hazards(before)

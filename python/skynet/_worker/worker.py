@@ -120,7 +120,7 @@ class Worker:
         """
         chunk = Chunk(payload)
         number, count, seeds = chunk.number, chunk.count, chunk.seeds
-        text = chunk.text() or ""
+        text, observed = chunk.text, chunk.has_observations
         by_value = not text
         is_large = len(payload) > LARGE_CHUNK_BYTES
         scan, call, clock, settle = scan_once, self._call, self._clock, self._awaiter.settle
@@ -152,15 +152,21 @@ class Worker:
                             expected, cursor = scan(text, cursor)
                             is_whole = is_whole and text[cursor] == SEPARATOR
                         cursor += 1
+                        if observed:
+                            end = text.index(SEPARATOR, cursor)
+                            observation = text[cursor:end]
+                            cursor = end + 1
                         by_value = not is_whole
                     except (ValueError, StopIteration, RecursionError, IndexError):
                         by_value = True
                 if by_value:
-                    case_input, output, expected = chunk.read_case(position)
+                    case_input, output, expected, observation = chunk.read_case(position)
                 if type(case_input) is not dict or (expected is not None and type(expected) is not dict):
                     check_types(case_input, expected)
                 if seeds:
                     seed_with(seeds[position])
+                if observed:
+                    metric_call.begin(observation)
                 began = clock()
                 pack_head(outbox, 0, position, edge - ROWS_OFFSET, began, number)
                 returned = call(case_input, output, expected)
