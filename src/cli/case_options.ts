@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { extname } from "node:path";
+
 import { type CaseSet, readCases } from "./cases/read_cases.js";
 import { UsageError } from "./exit.js";
 import type { OptionName } from "./option_specs.js";
@@ -11,9 +14,10 @@ export const CASE_OPTIONS = [
   "outputColumns",
   "predictionColumn",
   "idColumn",
+  "artifact",
 ] as const satisfies readonly OptionName[];
 
-type CaseOptions = Options<(typeof CASE_OPTIONS)[number]>;
+type CaseOptions = Options<(typeof CASE_OPTIONS)[number] | "run" | "connect">;
 
 /** Reads the cases that the options name. */
 export async function readCasesOf(
@@ -22,10 +26,15 @@ export async function readCasesOf(
   sizes: { readonly batchSize: number; readonly maxMessageBytes: number },
   signal: AbortSignal,
 ): Promise<CaseSet> {
-  const { predictionColumn } = values;
-  if (predictionColumn === undefined) {
+  const { predictionColumn, artifact } = values;
+  if (predictionColumn === undefined && artifact === undefined) {
     throw new UsageError(
-      "--prediction-column: which column holds the output to score? Name it; running an artifact to get outputs is not available yet",
+      "--prediction-column: which column holds the output to score? Name it, or give --run run.py and --artifact FILE to make outputs",
+    );
+  }
+  if (artifact !== undefined && values.run === undefined && values.connect === undefined) {
+    throw new UsageError(
+      "--artifact: what runs it? Give --run run.py too, a Python file that defines run(artifact, input)",
     );
   }
   return readCases(
@@ -38,8 +47,22 @@ export async function readCasesOf(
         prediction: predictionColumn,
         id: values.idColumn,
       },
+      artifact: artifact === undefined ? undefined : readArtifact(artifact),
       ...sizes,
     },
     signal,
   );
+}
+
+/** The artifact as JSON text: what a `.json` file holds, or any other file's text as a string. */
+function readArtifact(file: string): Uint8Array {
+  const bytes = readFileSync(file);
+  if (extname(file).toLowerCase() !== ".json") return Buffer.from(JSON.stringify(bytes.toString("utf8")));
+  try {
+    JSON.parse(bytes.toString("utf8"));
+    return bytes;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`--artifact ${file}: it is not JSON (${why}); mend it, or name it otherwise to give its text`);
+  }
 }

@@ -24,6 +24,8 @@ async function main(argv: readonly string[], environment: NodeJS.ProcessEnv): Pr
 const SIDECAR_GROUPS = {
   "Metric:": ["metric", "metricTimeout", "loadTimeout", "seed", "python"],
   "Workers:": ["startMethod", "workers", "maxWorkers"],
+  "Running artifacts:": ["run", "runTimeout", "maxRuns"],
+  "Models:": ["metricModel", "reflectionModel", "modelBaseUrl", "modelApiKeyEnv", "prices", "maxCost"],
   "Messages and logs:": ["maxMessageBytes", "logLevel", "logFormat"],
 } as const;
 

@@ -1,5 +1,7 @@
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
+import { type Models, openModels } from "../model/open_models.js";
 import { type ScorerOptions, openScorer } from "../scoring/open_scorer.js";
 import type { MetricDescription } from "../scoring/scorer.js";
 import { startSidecar } from "../server/sidecar.js";
@@ -22,6 +24,15 @@ export const METRIC_OPTIONS = [
   "metricTimeout",
   "loadTimeout",
   "seed",
+  "run",
+  "runTimeout",
+  "maxRuns",
+  "metricModel",
+  "reflectionModel",
+  "modelBaseUrl",
+  "modelApiKeyEnv",
+  "prices",
+  "maxCost",
   "maxMessageBytes",
   "logLevel",
   "logFormat",
@@ -48,7 +59,13 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     ? Promise.race([aborted(stop.signal), standardInputEnds()])
     : aborted(stop.signal);
 
-  const opening = openScorer(scorerOptions(metric, values), log);
+  const models = openModelsOf(values, log);
+  let runGatewayUrl = "";
+  const opening = openScorer(
+    scorerOptions(metric, values, () => runGatewayUrl),
+    models.client,
+    log,
+  );
   const reloader = new Reloader(async () => (await opening).reload(), log);
   // From the start on: its default is to end the process.
   process.on("SIGHUP", () => {
@@ -63,8 +80,11 @@ export async function serve({ values }: ServeOptions): Promise<number> {
       listen: values.listen ?? [DEFAULT_ADDRESS],
       maxMessageBytes: values.maxMessageBytes,
       version: packageVersion(),
+      models,
+      servesRuns: values.run !== undefined,
       log,
     });
+    runGatewayUrl = sidecar.runGatewayUrl ?? "";
     const watcher = values.watch
       ? watchMetric(metric, log, () => {
           reloader.ask("the file changed");
@@ -81,6 +101,7 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     await sidecar.close({ drainTimeoutMs: values.drainTimeout });
   } finally {
     await scorer.close(0);
+    await models.close();
   }
   return EXIT.ok;
 }
@@ -110,7 +131,50 @@ function logMetric(metric: MetricDescription, log: Log): void {
   if (metric.startMethodReason !== "") log.info({}, `workers do not fork: ${metric.startMethodReason}`);
 }
 
-function scorerOptions(metric: string, values: ServeOptions["values"]): ScorerOptions {
+function openModelsOf(values: ServeOptions["values"], log: Log): Models {
+  try {
+    return openModels(
+      {
+        metricModel: values.metricModel,
+        reflectionModel: values.reflectionModel,
+        baseUrl: values.modelBaseUrl,
+        keyVariable: values.modelApiKeyEnv,
+        pricesFile: values.prices,
+        maxCostUsd: values.maxCost,
+        environment: process.env,
+      },
+      log,
+    );
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function runOptions(values: ServeOptions["values"], gatewayUrl: () => string): ScorerOptions["run"] {
+  if (values.run === undefined) return undefined;
+  return {
+    file: resolve(values.run),
+    timeoutMs: values.runTimeout,
+    maxRuns: values.maxRuns ?? availableParallelism(),
+    environment: RUN_ENVIRONMENT,
+    gatewayUrl,
+  };
+}
+
+/**
+ * While run code loads, a client library finds a key that no call will be let in with: each run gets a token of its own. Where it was
+ * started from is nothing to it, and calls to the gateway never go through a proxy.
+ */
+const RUN_ENVIRONMENT = {
+  OPENAI_API_KEY: "set-for-each-run",
+  OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
+  NO_PROXY: "127.0.0.1,localhost",
+  no_proxy: "127.0.0.1,localhost",
+  PWD: undefined,
+  OLDPWD: undefined,
+};
+
+function scorerOptions(metric: string, values: ServeOptions["values"], gatewayUrl: () => string): ScorerOptions {
   return {
     metric,
     python: values.python,
@@ -121,6 +185,7 @@ function scorerOptions(metric: string, values: ServeOptions["values"]): ScorerOp
     loadTimeoutMs: values.loadTimeout,
     seed: values.seed,
     maxRowBytes: values.maxMessageBytes,
+    run: runOptions(values, gatewayUrl),
   };
 }
 

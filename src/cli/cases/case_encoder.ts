@@ -12,9 +12,10 @@ export function encodeCase(id: string, values: CaseValues): Uint8Array {
   return writer.finish();
 }
 
-/** The bytes of a request whose field 1 is `repeated Case cases`: `ScoreRequest`, `ScoreBatchRequest` and `CheckContractRequest` alike. */
-export function encodeRequest(cases: readonly Uint8Array[]): Uint8Array {
+/** The bytes of a request whose field 1 is `repeated Case cases` and whose field 2 is the artifact: `ScoreRequest`, `ScoreBatchRequest` and `CheckContractRequest` alike. */
+export function encodeRequest(cases: readonly Uint8Array[], artifact?: Uint8Array): Uint8Array {
   const writer = new BinaryWriter();
+  if (artifact !== undefined) writeJson(writer, ARTIFACT, artifact);
   for (const item of cases) writer.tag(CASES, WireType.LengthDelimited).bytes(item);
   return writer.finish();
 }
@@ -39,3 +40,4 @@ function joinObject(members: readonly NamedValue[]): Uint8Array {
 const CASE = { id: 1, input: 2, output: 3, expected: 4 } as const;
 const JSON_TEXT = 1;
 const CASES = 1;
+const ARTIFACT = 2;

@@ -10,7 +10,8 @@ export interface ColumnNames {
   /** `undefined`: every top-level column that no other name stands in. */
   readonly input: readonly string[] | undefined;
   readonly expected: readonly string[];
-  readonly prediction: string;
+  /** `undefined`: no case brings an output. */
+  readonly prediction: string | undefined;
   readonly id: string | undefined;
 }
 
@@ -36,7 +37,7 @@ export class ColumnPicker {
     this.#unseen = new Map([
       ...(names.input ?? []).map((name) => [name, "--input-columns"] as const),
       ...names.expected.map((name) => [name, "--output-columns"] as const),
-      [names.prediction, "--prediction-column"] as const,
+      ...(names.prediction === undefined ? [] : [[names.prediction, "--prediction-column"] as const]),
       ...(names.id === undefined ? [] : [[names.id, "--id-column"] as const]),
     ]);
   }
@@ -48,7 +49,7 @@ export class ColumnPicker {
     return {
       input: names.input === undefined ? this.#inputsLeft(row) : this.#pickAll(row, names.input),
       expected: this.#pickAll(row, names.expected),
-      prediction: this.#pickOne(row, names.prediction),
+      prediction: names.prediction === undefined ? undefined : this.#pickOne(row, names.prediction),
       id: names.id === undefined ? undefined : this.#pickOne(row, names.id),
     };
   }
@@ -86,8 +87,8 @@ export class ColumnPicker {
   #inputsLeft(row: Row): readonly NamedValue[] {
     const { expected, prediction, id } = this.#names;
     const taken = new Set<string>();
-    for (const name of [...expected, prediction, ...(id === undefined ? [] : [id])]) {
-      const root = rootOf(row.columns, name);
+    for (const name of [...expected, prediction, id]) {
+      const root = name === undefined ? undefined : rootOf(row.columns, name);
       if (root !== undefined) taken.add(root);
     }
     return [...row.columns].filter(([name]) => !taken.has(name));

@@ -16,6 +16,8 @@ export interface CaseFileOptions {
   readonly file: string;
   readonly format: CaseFormat;
   readonly columns: ColumnNames;
+  /** JSON text, sent with every request; `undefined`: none. */
+  readonly artifact?: Uint8Array | undefined;
   /** Most cases in one request. */
   readonly batchSize: number;
   /** What the sidecar accepts as one message, in bytes. */
@@ -114,13 +116,15 @@ class Batches {
   }
 
   add(source: CaseSource, line: number, item: Uint8Array): void {
-    const { batchSize, maxMessageBytes } = this.#options;
+    const { batchSize, maxMessageBytes, artifact } = this.#options;
     const bytes = item.length + CASE_FRAME_BYTES;
-    if (bytes > maxMessageBytes) {
-      const sizes = `this case takes ${String(bytes)} bytes, and one message may have ${String(maxMessageBytes)}`;
+    const artifactBytes = (artifact?.length ?? 0) + 2 * CASE_FRAME_BYTES;
+    if (bytes + artifactBytes > maxMessageBytes) {
+      const whose = artifact === undefined ? "this case takes" : "this case and the artifact take";
+      const sizes = `${whose} ${String(artifact === undefined ? bytes : bytes + artifactBytes)} bytes, and one message may have ${String(maxMessageBytes)}`;
       throw caseFileError(source, line, `${sizes}; raise --max-message-bytes`);
     }
-    const most = Math.min(REQUEST_BYTES, maxMessageBytes);
+    const most = Math.min(REQUEST_BYTES, maxMessageBytes - artifactBytes);
     if (this.#cases.length >= batchSize || this.#bytes + bytes > most) this.#flush();
     this.#cases.push(item);
     this.#bytes += bytes;
@@ -133,7 +137,7 @@ class Batches {
 
   #flush(): void {
     if (this.#cases.length === 0) return;
-    this.#requests.push(encodeRequest(this.#cases));
+    this.#requests.push(encodeRequest(this.#cases, this.#options.artifact));
     this.#cases = [];
     this.#bytes = 0;
   }

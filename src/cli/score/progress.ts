@@ -134,7 +134,18 @@ function progressText(tally: Tally | undefined, total: number, rate: { perSecond
     `${Math.round(rate.perSecond()).toLocaleString("en")} cases/s`,
     `mean ${mean === undefined ? "–" : mean.toFixed(4)}`,
     `${errors.toLocaleString("en")} ${errors === 1 ? "error" : "errors"}`,
+    ...measured(tally),
   ].join("  ");
+}
+
+/** Of runs and judges, where there are any: the median run, and what was spent. */
+function measured(tally: Tally | undefined): string[] {
+  const [median] = tally?.runMs.at(0.5) ?? [];
+  return [
+    ...(median === undefined ? [] : [`run ${median < 10 ? median.toFixed(1) : median.toFixed(0)} ms`]),
+    ...(tally === undefined || tally.runCost.usd === 0 ? [] : [`runs $${tally.runCost.usd.toFixed(4)}`]),
+    ...(tally === undefined || tally.metricCost.usd === 0 ? [] : [`judge $${tally.metricCost.usd.toFixed(4)}`]),
+  ];
 }
 
 const LINE_EVERY_MS = 5000;

@@ -4,7 +4,7 @@ import type { CaseSet } from "../cases/read_cases.js";
 import { cutToWidth, oneLine, stdoutColors as pc } from "../terminal_text.js";
 import type { RunOutcome } from "./run.js";
 import type { RunningStatistics } from "./statistics.js";
-import type { LowCase } from "./tally.js";
+import type { LowCase, Spending, Tally } from "./tally.js";
 
 /** What a summary tells of beside the run's outcome. */
 export interface SummaryParts {
@@ -36,6 +36,7 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
     ...(p50 === undefined || p99 === undefined
       ? []
       : [`metric time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
+    ...measuredFacts(tally),
     `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
   ];
   blocks.push(facts.join("\n"));
@@ -44,10 +45,32 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
   return `${blocks.join("\n\n").replace(/ +$/gm, "")}\n`;
 }
 
+/** What runs took and cost, and apart from that what the metric's own model calls cost. */
+function measuredFacts({ runMs, runCost, metricCost }: Tally): string[] {
+  const [p50, p99] = runMs.at(0.5, 0.99);
+  return [
+    ...(p50 === undefined || p99 === undefined ? [] : [`run time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
+    ...(runCost.cases === 0 ? [] : [`runs cost ${spendingText(runCost)}`]),
+    ...(metricCost.cases === 0 ? [] : [`the metric's model calls cost ${spendingText(metricCost)}`]),
+  ];
+}
+
+function spendingText({ usd, cases, notMeasured }: Spending): string {
+  const known = `$${usd.toFixed(6)}`;
+  return notMeasured === 0
+    ? known
+    : `${known}, without ${number(notMeasured)} of ${number(cases)} cases whose cost was not measured`;
+}
+
+function spendingJson({ usd, cases, notMeasured }: Spending): object {
+  return { usd, cases, cases_not_measured: notMeasured };
+}
+
 /** The summary for machines; what is not known is null. */
 export function summaryJson({ cases, run, output, metricFingerprint }: SummaryParts): object {
   const { tally, end, scoringMs } = run;
   const [p50 = null, p99 = null] = tally.metricMs.at(0.5, 0.99);
+  const [runP50 = null, runP99 = null] = tally.runMs.at(0.5, 0.99);
   return {
     end: end.kind.replaceAll(" ", "_"),
     ...(end.kind === "failed" ? { failure: end.error.message } : {}),
@@ -59,6 +82,9 @@ export function summaryJson({ cases, run, output, metricFingerprint }: SummaryPa
     score: statisticsJson(tally.score),
     scores: Object.fromEntries([...tally.named].map(([name, statistics]) => [name, statisticsJson(statistics)])),
     metric_ms: { p50, p99 },
+    run_ms: { p50: runP50, p99: runP99 },
+    run_cost: spendingJson(tally.runCost),
+    metric_cost: spendingJson(tally.metricCost),
     scoring_seconds: scoringMs / 1000,
     cases_per_second: perSecond(run),
     lowest: tally.lowest.map(({ id, index, value, feedback }) => ({

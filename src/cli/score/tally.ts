@@ -16,6 +16,22 @@ export interface ErrorKind {
   readonly first: { readonly index: number; readonly id: string; readonly message: string };
 }
 
+/** Adds up what cases cost. */
+export class Spending {
+  /** Cases that cost something, or may have. */
+  cases = 0;
+  /** US dollars of those whose cost was measured. */
+  usd = 0;
+  /** Those whose cost was not measured. */
+  notMeasured = 0;
+
+  add(usd: number | undefined): void {
+    this.cases += 1;
+    if (usd === undefined) this.notMeasured += 1;
+    else this.usd += usd;
+  }
+}
+
 /** Adds results up as they come; its size does not grow with them but for 8 bytes each. */
 export class Tally {
   /** Results that came, scores and errors. */
@@ -26,6 +42,11 @@ export class Tally {
   readonly named = new Map<string, RunningStatistics>();
   readonly errors = new Map<string, ErrorKind>();
   readonly metricMs = new Percentiles();
+  /** Of runs that the sidecar made or that were observed. */
+  readonly runMs = new Percentiles();
+  readonly runCost = new Spending();
+  /** Of the metric's own model calls. */
+  readonly metricCost = new Spending();
   /** The lowest first; equal scores in the order of the cases. */
   readonly lowest: LowCase[] = [];
 
@@ -35,6 +56,10 @@ export class Tally {
     const metricMs = result.timing?.metricMs ?? 0;
     // 0: the metric was never called on it.
     if (metricMs > 0) this.metricMs.add(metricMs);
+    const { observation, metricUsage } = result;
+    if (observation?.runMs !== undefined) this.runMs.add(observation.runMs);
+    if (observation !== undefined) this.runCost.add(observation.costUsd);
+    if (metricUsage !== undefined) this.metricCost.add(metricUsage.costUsd);
     if (outcome.case === "score") {
       const { value, feedback, scores } = outcome.value;
       this.score.add(value);
