@@ -100,7 +100,7 @@ def score(input, output, expected=None):
     ],
 )
 def test_a_module_takes_no_other_ones_name(path: str, name: str) -> None:
-    assert module_name(path) == name
+    assert module_name(path, "metric") == name
 
 
 @pytest.mark.parametrize("name", ["json.py", "__main__.py", "my-metric.py", "metric"])

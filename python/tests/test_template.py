@@ -92,7 +92,7 @@ def test_a_metric_with_problems_starts_no_worker(start_sidecar: StartSidecar, wr
     assert template.of_type("start_failed")[0] == {
         "type": "start_failed",
         "worker": 1,
-        "error": "the metric is not loaded",
+        "error": "the file is not loaded",
     }
     assert template.of_type("ready") == []
 

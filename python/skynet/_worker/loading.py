@@ -1,4 +1,4 @@
-"""Loads `metric.py` as a real module, and tells what was found."""
+"""Loads `metric.py`, or `run.py`, as a real module, and tells what was found."""
 
 from __future__ import annotations
 
@@ -8,25 +8,42 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
 from skynet._worker.exceptions import exception_message, is_own_file, remember_source, traceback_text
 from skynet._worker.return_value import to_json
-from skynet._worker.signature import Score, SignatureError, read_signature
+from skynet._worker.signature import SignatureError, read_run_signature, read_signature
 from skynet.reward_spec import parse_reward_spec
 
+# By what is loaded: the step of the contract that tells of its function, the function's name, how to define it, and
+# what reads its signature.
+FUNCTIONS = {
+    "metric": ("metric_function", "score", "def score(input, output, expected=None)", read_signature),
+    "run": ("run_file", "run", "def run(artifact, input)", read_run_signature),
+}
 
-class LoadedMetric(NamedTuple):
-    """A metric as loaded. `call` is `None` where it cannot score; `report` is what the sidecar is told."""
+
+class LoadedFile(NamedTuple):
+    """A metric or run code as loaded. `call` is `None` where it has problems; `report` is what the sidecar is told."""
 
     folder: str
-    call: Score | None
+    call: Callable[..., object] | None
     report: dict[str, object]
 
 
-def load_metric(path: str) -> LoadedMetric:
-    """Loads the file at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
+def load_metric(path: str) -> LoadedFile:
+    """Loads the metric at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
+    return _load(path, "metric")
+
+
+def load_run(path: str) -> LoadedFile:
+    """Loads the run code at the absolute `path`. Never raises: what is wrong stands in the report's `problems`."""
+    return _load(path, "run")
+
+
+def _load(path: str, kind: str) -> LoadedFile:
     began = time.monotonic_ns()
     pid = os.getpid()
     folder = os.path.dirname(path)
@@ -44,28 +61,29 @@ def load_metric(path: str) -> LoadedMetric:
         "reward_weights": None,
         "load_ms": 0.0,
     }
-    module, source = _import_file(path, problems)
+    module, source = _import_file(path, kind, problems)
     report["fingerprint"] = _fingerprint(path, source, folder)
     call = None
     if module is not None:
-        call = _read_function(module, report, problems, warnings)
-        _read_reward_spec(module, report, problems)
+        call = _read_function(module, kind, report, problems, warnings)
+        if kind == "metric":
+            _read_reward_spec(module, report, problems)
     if os.getpid() != pid:
         # Loading forked, and the child came out of the file's end too.
         os._exit(0)
     report["load_ms"] = (time.monotonic_ns() - began) / 1e6
-    return LoadedMetric(folder, None if problems else call, report)
+    return LoadedFile(folder, None if problems else call, report)
 
 
-def module_name(path: str) -> str:
+def module_name(path: str, kind: str) -> str:
     """The file's stem, or a name of our own where that would take the place of another module."""
     name = re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0])
     standard: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())
     taken = name in sys.modules or name in sys.builtin_module_names or name in standard
-    return f"skynet_metric_{name}" if taken else name
+    return f"skynet_{kind}_{name}" if taken else name
 
 
-def _import_file(path: str, problems: list[dict[str, str]]) -> tuple[ModuleType | None, bytes]:
+def _import_file(path: str, kind: str, problems: list[dict[str, str]]) -> tuple[ModuleType | None, bytes]:
     folder = os.path.dirname(path)
     source = b""
     try:
@@ -73,14 +91,14 @@ def _import_file(path: str, problems: list[dict[str, str]]) -> tuple[ModuleType 
             source = file.read()
     except OSError as error:
         message = f"{os.path.basename(path)} cannot be read: {error.strerror}; give the path of a readable Python file"
-        problems.append(_problem("metric_file", message))
+        problems.append(_problem(f"{kind}_file", message))
         return None, source
     remember_source(path, source)
     # Everything of the standard library that a worker needs is imported by now, so a neighbour called json.py
     # takes no one's place.
     sys.path.insert(0, folder)
     sys.argv[:] = [path]
-    name = module_name(path)
+    name = module_name(path, kind)
     try:
         code = compile(source, path, "exec", dont_inherit=True)
         spec = importlib.util.spec_from_file_location(name, path)
@@ -94,36 +112,36 @@ def _import_file(path: str, problems: list[dict[str, str]]) -> tuple[ModuleType 
         exec(code, module.__dict__)
     except BaseException as error:
         sys.modules.pop(name, None)
-        problems.append(_problem("metric_file", exception_message(error, folder), traceback_text(error).decode()))
+        problems.append(_problem(f"{kind}_file", exception_message(error, folder), traceback_text(error).decode()))
         return None, source
     return module, source
 
 
 def _read_function(
-    module: ModuleType, report: dict[str, object], problems: list[dict[str, str]], warnings: list[dict[str, str]]
-) -> Score | None:
+    module: ModuleType,
+    kind: str,
+    report: dict[str, object],
+    problems: list[dict[str, str]],
+    warnings: list[dict[str, str]],
+) -> Callable[..., object] | None:
+    step, name, example, read = FUNCTIONS[kind]
     try:
-        signature = read_signature(module.score) if hasattr(module, "score") else None
+        signature = read(getattr(module, name)) if hasattr(module, name) else None
     except SignatureError as error:
-        problems.append(_problem("metric_function", str(error)))
+        problems.append(_problem(step, str(error)))
         return None
     except Exception as error:
-        # A `__getattr__`, a `__signature__` of the metric's own.
+        # A `__getattr__`, a `__signature__` of the user's own.
         folder = os.path.dirname(str(getattr(module, "__file__", "")))
-        problems.append(_problem("metric_function", exception_message(error, folder), traceback_text(error).decode()))
+        problems.append(_problem(step, exception_message(error, folder), traceback_text(error).decode()))
         return None
     if signature is None:
-        problems.append(
-            _problem(
-                "metric_function",
-                f"{report['file']} defines no function called score; define `def score(input, output, expected=None)`",
-            )
-        )
+        problems.append(_problem(step, f"{report['file']} defines no function called {name}; define `{example}`"))
         return None
     report["arguments"] = signature.arguments
     report["signature"] = signature.text
     report["is_async"] = signature.is_async
-    warnings.extend({"step": "metric_function", "message": message} for message in signature.warnings)
+    warnings.extend({"step": step, "message": message} for message in signature.warnings)
     return signature.call
 
 

@@ -13,12 +13,13 @@ from skynet._worker.descriptors import LoggedDescriptors
 from skynet._worker.exceptions import traceback_text
 from skynet._worker.exiting import exit_in_order
 from skynet._worker.frames import ProtocolError
-from skynet._worker.loading import LoadedMetric, load_metric
+from skynet._worker.loading import LoadedFile
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import open_outbox
 from skynet._worker.printing import Printer
+from skynet._worker.run_worker import RunWorker
 from skynet._worker.seeding import seed_anew
-from skynet._worker.template import Template
+from skynet._worker.template import Template, load_configured
 from skynet._worker.worker import Worker
 
 EXIT_NO_SIDECAR = 98
@@ -52,17 +53,17 @@ def run_template(python_dir: str, folder: str) -> None:
 
     template_pid = os.getpid()
 
-    def run_forked(number: int, metric: LoadedMetric) -> NoReturn:
-        run_forked_worker(folder, number, metric, configure, printer, template_pid)
+    def run_forked(number: int, loaded: LoadedFile) -> NoReturn:
+        run_forked_worker(folder, number, loaded, configure, printer, template_pid)
 
     Template(connection, folder, python_dir, printer).run(configure, run_forked)
     exit_in_order()
 
 
 def run_forked_worker(
-    folder: str, number: int, metric: LoadedMetric, configure: Configure, printer: Printer, template_pid: int
+    folder: str, number: int, loaded: LoadedFile, configure: Configure, printer: Printer, template_pid: int
 ) -> NoReturn:
-    """A worker that has inherited the loaded metric. Never returns into the template's code."""
+    """A worker that has inherited the loaded file. Never returns into the template's code."""
     status = 1
     try:
         connection = connect(folder)
@@ -72,7 +73,7 @@ def run_forked_worker(
         lifeline.die_with_parent(template_pid)
         logged = LoggedDescriptors(worker_file(folder, number, "out"))
         seed_anew()
-        score_until_told(connection, folder, number, metric, configure, printer, logged)
+        work_until_told(connection, folder, number, loaded, configure, printer, logged)
         life.close()
         status = 0
     except SystemExit as error:
@@ -88,7 +89,7 @@ def run_forked_worker(
 
 
 def run_spawned_worker(folder: str, number: int) -> None:
-    """A worker with an interpreter of its own, which loads the metric for itself."""
+    """A worker with an interpreter of its own, which loads the file for itself."""
     parent = os.getppid()
     lifeline.lead_group()
     connection = connect(folder)
@@ -100,32 +101,37 @@ def run_spawned_worker(folder: str, number: int) -> None:
     configure = receive_configure(connection)
     if configure is None:
         return
-    metric = load_metric(configure.file)
+    loaded = load_configured(configure)
     printer.flush()
-    connection.send_message(messages.loaded(metric.report, []))
-    if metric.call is None:
-        # Nothing can be scored; the sidecar knows, and ends this.
+    connection.send_message(messages.loaded(loaded.report, []))
+    if loaded.call is None:
+        # Nothing can be done; the sidecar knows, and ends this.
         connection.receive()
     else:
-        score_until_told(connection, folder, number, metric, configure, printer, logged)
+        work_until_told(connection, folder, number, loaded, configure, printer, logged)
     life.close()
     exit_in_order()
 
 
-def score_until_told(
+def work_until_told(
     connection: Connection,
     folder: str,
     number: int,
-    metric: LoadedMetric,
+    loaded: LoadedFile,
     configure: Configure,
     printer: Printer,
     logged: LoggedDescriptors,
 ) -> None:
-    if metric.call is None:
-        raise RuntimeError("a worker was started for a metric that cannot score")
+    if loaded.call is None:
+        raise RuntimeError("a worker was started for a file that has problems")
     outbox = open_outbox(worker_file(folder, number, "box"))
-    worker = Worker(connection, outbox, metric.call, metric.folder, configure.max_row_bytes, printer)
-    worker.run(logged.let_go)
+    limit = configure.max_row_bytes
+    if configure.kind == "run":
+        scratch = worker_file(folder, number, "dir")
+        run_worker = RunWorker(connection, outbox, loaded.call, loaded.folder, scratch, limit, printer)
+        run_worker.run(logged.let_go)
+    else:
+        Worker(connection, outbox, loaded.call, loaded.folder, limit, printer).run(logged.let_go)
 
 
 def connect(folder: str) -> Connection:

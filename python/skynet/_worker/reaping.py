@@ -43,11 +43,14 @@ def reap(pid: int) -> tuple[int | None, int | None]:
     return _how(os.waitpid(pid, 0)[1])
 
 
-def kill_children() -> None:
-    """Kills and reaps every child of this process, those that it adopted included, until none is left. Linux only."""
-    immune: set[int] = set()
-    while children := _children() - immune:
-        for pid in children:
+def kill_children(spared: Collection[int] = ()) -> None:
+    """Kills and reaps every child of this process but those `spared`, the adopted ones included, until none is left.
+
+    Linux only.
+    """
+    immune = set(spared)
+    while left := children() - immune:
+        for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -70,13 +73,14 @@ def _how(status: int) -> tuple[int | None, int | None]:
     return os.WEXITSTATUS(status), None
 
 
-def _children() -> set[int]:
-    children: set[int] = set()
+def children() -> set[int]:
+    """The children of this process. Linux only; elsewhere it knows of none."""
+    found: set[int] = set()
     try:
         for thread in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{thread}/children") as file:
-                children.update(int(pid) for pid in file.read().split())
+                found.update(int(pid) for pid in file.read().split())
     except OSError:
         # Not Linux, or a kernel built without this list.
         pass
-    return children
+    return found

@@ -169,11 +169,12 @@ def safe_str(value: object) -> str:
 
 
 def _shown(keys: list[object]) -> str:
-    shown = [_shown_key(key) for key in keys[:SHOWN_KEYS]]
+    shown = [shown_key(key) for key in keys[:SHOWN_KEYS]]
     return ", ".join(shown) + (f" and {len(keys) - SHOWN_KEYS} more" if len(keys) > SHOWN_KEYS else "")
 
 
-def _shown_key(key: object) -> str:
+def shown_key(key: object) -> str:
+    """A dict's key as a message quotes it."""
     text = safe_str(key)
     text = text if len(text) <= SHOWN_KEY_CHARACTERS else text[:SHOWN_KEY_CHARACTERS] + "…"
     return json_encode(text) if isinstance(key, str) else text

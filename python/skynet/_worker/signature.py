@@ -1,4 +1,4 @@
-"""How a metric's function is called: with two arguments, with three, or with `expected` by keyword."""
+"""How the user's function is called: `score` with two arguments, three, or `expected` by keyword; `run` with two."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class SignatureError(Exception):
 
 
 class Signature(NamedTuple):
-    """`call` takes input, output and expected, and passes on what the function wants of them."""
+    """`call` takes input, output and expected, and passes on what `score` wants of them; or artifact and input."""
 
-    call: Score
+    call: Callable[..., object]
     arguments: int
     text: str
     is_async: bool
@@ -55,6 +55,24 @@ def read_signature(score: object) -> Signature:
         f"score{text} cannot be called as score(input, output, expected) nor as score(input, output); "
         "define `def score(input, output, expected=None)`"
     )
+
+
+def read_run_signature(run: object) -> Signature:
+    """Finds out whether `run` can be called as `run(artifact, input)`. Raises `SignatureError`."""
+    define = "define `def run(artifact, input)`"
+    if not callable(run):
+        raise SignatureError(f"run is not a function but of type {type_name(run)}; {define}")
+    try:
+        signature = inspect.signature(run)
+    except Exception:
+        warning = "the signature of run cannot be read; it is called as run(artifact, input)"
+        return Signature(run, 2, "", is_async(run), (warning,))
+    text = shown(signature)
+    if not binds(signature, 1, 2):
+        raise SignatureError(f"run{text} cannot be called as run(artifact, input); {define}")
+    is_swapped = list(signature.parameters)[:2] == ["input", "artifact"]
+    warnings = (f"run{text} gets the artifact first and the input second; {define}",) if is_swapped else ()
+    return Signature(run, 2, text, is_async(run), warnings)
 
 
 def binds(signature: inspect.Signature, *arguments: object, **keywords: object) -> bool:

@@ -1,4 +1,4 @@
-"""The template: loads the metric once, then only starts workers, signals them and reaps them."""
+"""The template: loads the user's file once, then only starts workers, signals them and reaps them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from skynet._worker.awaiting import import_asyncio
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.fork_safety import find_hazards, take_snapshot
 from skynet._worker.frames import ProtocolError
-from skynet._worker.loading import LoadedMetric, load_metric
+from skynet._worker.loading import LoadedFile, load_metric, load_run
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import make_outbox
 from skynet._worker.printing import Printer
-from skynet._worker.reaping import kill_children, kill_group, reap, reap_ended
+from skynet._worker.reaping import children, kill_children, kill_group, reap, reap_ended
+from skynet._worker.scratch import forget_working_directory, remove_tree
 
-# Runs a forked worker: its number and the metric. Never returns.
-RunForked = Callable[[int, LoadedMetric], NoReturn]
+# Runs a forked worker: its number and the loaded file. Never returns.
+RunForked = Callable[[int, LoadedFile], NoReturn]
 
 
 class Template:
@@ -34,15 +35,21 @@ class Template:
         self._folder = folder
         self._python_dir = python_dir
         self._printer = printer
-        self._metric: LoadedMetric | None = None
+        self._loaded: LoadedFile | None = None
         self._can_start = False
+        self._is_for_runs = False
         # By worker number.
         self._pids: dict[int, int] = {}
+        # Processes that remove what runs have left in their scratch folders.
+        self._removers: set[int] = set()
+        # What loading has started, which belongs to no run.
+        self._helpers: set[int] = set()
         self._wake_reader, self._wake_writer = socket.socketpair()
 
     def run(self, configure: Configure, run_forked: RunForked) -> None:
         """Serves until the sidecar says `stop` or is gone; then no worker is left and the folder is removed."""
         lifeline.adopt_orphans()
+        self._is_for_runs = configure.kind == "run"
         try:
             if configure.start_method == "fork":
                 self._load(configure)
@@ -62,17 +69,18 @@ class Template:
         # Only while it loads can a metric keep this process from noticing that the sidecar is gone.
         life = lifeline.Lifeline(self._folder, of_worker=False)
         before = take_snapshot()
-        metric = load_metric(configure.file)
-        if metric.report["is_async"]:
-            import_asyncio(metric.folder)
+        loaded = load_configured(configure)
+        if loaded.report["is_async"]:
+            import_asyncio(loaded.folder)
         hazards = find_hazards(before)
         life.close()
-        self._metric = metric
-        self._can_start = metric.call is not None
+        self._helpers = children()
+        self._loaded = loaded
+        self._can_start = loaded.call is not None
         self._printer.flush()
         gc.collect()
         gc.freeze()
-        self._connection.send_message(messages.loaded(metric.report, hazards))
+        self._connection.send_message(messages.loaded(loaded.report, hazards))
 
     def _watch_signals(self) -> None:
         """After loading, as a metric may have changed all of this."""
@@ -111,12 +119,14 @@ class Template:
 
     def _start(self, number: int, run_forked: RunForked) -> None:
         if not self._can_start:
-            self._connection.send_message(messages.start_failed(number, "the metric is not loaded"))
+            self._connection.send_message(messages.start_failed(number, "the file is not loaded"))
             return
         try:
             make_outbox(os.path.join(self._folder, f"w{number}.box"))
             os.mkfifo(os.path.join(self._folder, f"w{number}.out"), 0o600)
-            pid = self._spawn(number) if self._metric is None else self._fork(number, self._metric, run_forked)
+            if self._is_for_runs:
+                os.mkdir(self._scratch(number), 0o700)
+            pid = self._spawn(number) if self._loaded is None else self._fork(number, self._loaded, run_forked)
         except OSError as error:
             self._connection.send_message(
                 messages.start_failed(number, f"worker {number} cannot be started: {error.strerror}")
@@ -125,7 +135,7 @@ class Template:
         self._pids[number] = pid
         self._connection.send_message(messages.started(number, pid))
 
-    def _fork(self, number: int, metric: LoadedMetric, run_forked: RunForked) -> int:
+    def _fork(self, number: int, loaded: LoadedFile, run_forked: RunForked) -> int:
         pid = os.fork()
         if pid:
             try:
@@ -135,14 +145,12 @@ class Template:
                 pass
             return pid
         try:
-            signal.set_wakeup_fd(-1)
-            self._wake_reader.close()
-            self._wake_writer.close()
+            self._forget_wakeups()
             signal.signal(signal.SIGCHLD, self._metric_sigchld)
             signal.signal(signal.SIGTERM, self._metric_sigterm)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             lifeline.lead_group()
-            run_forked(number, metric)
+            run_forked(number, loaded)
         finally:
             os._exit(1)
 
@@ -183,10 +191,44 @@ class Template:
     def _reap_ended(self) -> None:
         numbers = {pid: number for number, pid in self._pids.items()}
         for pid, exit_code, signal_number in reap_ended(numbers):
+            self._removers.discard(pid)
             # Others than workers are what a worker left behind, adopted.
             if pid in numbers:
                 del self._pids[numbers[pid]]
                 self._connection.send_message(messages.ended(numbers[pid], pid, exit_code, signal_number))
+                if self._is_for_runs:
+                    self._end_run(numbers[pid])
+
+    def _end_run(self, number: int) -> None:
+        """Leaves nothing of a run that has ended: no process, no file."""
+        # Runs that go on keep what they start below themselves, so the others are those of runs that have ended.
+        kill_children({*self._pids.values(), *self._removers, *self._helpers})
+        path = self._scratch(number)
+        try:
+            os.rmdir(path)
+        except OSError:
+            # Whatever the run has left there, removing it must not keep others from starting.
+            self._remove_apart(path)
+
+    def _remove_apart(self, path: str) -> None:
+        pid = os.fork()
+        if pid:
+            self._removers.add(pid)
+            return
+        try:
+            self._forget_wakeups()
+            remove_tree(path)
+        finally:
+            os._exit(0)
+
+    def _forget_wakeups(self) -> None:
+        """In a fork: its signals are nothing to the template."""
+        signal.set_wakeup_fd(-1)
+        self._wake_reader.close()
+        self._wake_writer.close()
+
+    def _scratch(self, number: int) -> str:
+        return os.path.join(self._folder, f"w{number}.dir")
 
     def _leave(self) -> None:
         """Leaves nothing behind: no worker, nothing that one started, no folder."""
@@ -196,14 +238,12 @@ class Template:
             reap(pid)
         self._pids.clear()
         kill_children()
-        _remove_folder(self._folder)
+        remove_tree(self._folder)
 
 
-def _remove_folder(folder: str) -> None:
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except FileNotFoundError:
-        # The sidecar removes it too.
-        pass
+def load_configured(configure: Configure) -> LoadedFile:
+    """Loads what a process was told to."""
+    if configure.kind == "run":
+        forget_working_directory()
+        return load_run(configure.file)
+    return load_metric(configure.file)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable
 from mmap import mmap
-from types import FrameType
 
 from skynet._worker import messages
 from skynet._worker.awaiting import Awaiter
-from skynet._worker.chunk import SEPARATOR, Chunk, InvalidCaseError, check_types, scan_once
+from skynet._worker.chunk import SEPARATOR, Chunk, check_types, scan_once
 from skynet._worker.connection import Connection
-from skynet._worker.exceptions import MESSAGE_BYTES, cut, exception_message, traceback_text
+from skynet._worker.exceptions import traceback_text
+from skynet._worker.faults import describe_fault
 from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame, to_utf8
+from skynet._worker.leaving import Leaving
 from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, RECALL_OFFSET, ROWS_OFFSET
 from skynet._worker.printing import Printer
-from skynet._worker.return_value import ReturnValueError, read_return_value
-from skynet._worker.rows import INVALID_CASE, METRIC_EXCEPTION, METRIC_RETURN_VALUE, ROW_HEAD, ROWS_HEAD, SCORE
+from skynet._worker.return_value import read_return_value
+from skynet._worker.rows import METRIC_RETURN_VALUE, ROW_HEAD, ROWS_HEAD, SCORE
 from skynet._worker.seeding import seed_with
-from skynet._worker.signature import Score
 from skynet._worker.usage import UsageMeter
 from skynet.metric_call import current as metric_call
 
@@ -31,16 +28,18 @@ SEND_INTERVAL_NS = 1_000_000
 # From this size of a chunk on, reading the next case may take long enough to be mistaken for the last case's run.
 LARGE_CHUNK_BYTES = 1 << 20
 
-# Why the loop is left: the sidecar asked for it, or this is a process that the metric forked.
-INTERRUPTED = "interrupted"
-FORKED = "forked"
-
 
 class Worker:
     """Scores chunks, one case at a time, on the main thread."""
 
     def __init__(
-        self, connection: Connection, outbox: mmap, call: Score, folder: str, max_row_bytes: int, printer: Printer
+        self,
+        connection: Connection,
+        outbox: mmap,
+        call: Callable[..., object],
+        folder: str,
+        max_row_bytes: int,
+        printer: Printer,
     ) -> None:
         self._connection = connection
         self._outbox = outbox
@@ -52,8 +51,7 @@ class Worker:
         self._usage = UsageMeter()
         # Bound here, so that a metric which replaces the clock in `time` changes nothing.
         self._clock = time.monotonic_ns
-        # Why the loop has to be left; empty while it may go on. A list, as the loop looks at it after each call.
-        self._leaving: list[str] = []
+        self._leaving = Leaving(connection, printer)
         self._chunk = 0
         self._rows = 0
         self._metric_ns = 0
@@ -65,19 +63,14 @@ class Worker:
 
         Raises `OSError`, `ProtocolError`.
         """
-        signal.signal(signal.SIGINT, self._on_interrupt)
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # A service manager sends it to every process, while the sidecar still lets running cases finish. A
-            # handler and not SIG_IGN, which the programs that a metric starts would inherit.
-            signal.signal(signal.SIGTERM, on_terminate)
-        os.register_at_fork(after_in_child=self._on_fork)
+        self._leaving.watch()
         try:
             self._connection.send_message(messages.ready())
             has_more = self._score_next(before_first_chunk)
-            while has_more and not self._leaving:
+            while has_more and not self._leaving.reasons:
                 has_more = self._score_next(None)
         except KeyboardInterrupt:
-            if not self._leaving:
+            if not self._leaving.reasons:
                 raise
         self._printer.flush()
 
@@ -124,7 +117,7 @@ class Worker:
         by_value = not text
         is_large = len(payload) > LARGE_CHUNK_BYTES
         scan, call, clock, settle = scan_once, self._call, self._clock, self._awaiter.settle
-        outbox, leaving, unfinished = self._outbox, self._leaving, self._printer.unfinished
+        outbox, leaving, unfinished = self._outbox, self._leaving.reasons, self._printer.unfinished
         pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack_into, ROW_HEAD.pack_into, ROW_HEAD.size
         max_row_bytes = min(self._max_row_bytes, OUTBOX_BYTES)
         self._chunk, self._rows, self._metric_ns = number, 0, 0
@@ -174,7 +167,7 @@ class Worker:
                     returned = settle(returned)
                 ended = clock()
                 if leaving:
-                    self._leave(None)
+                    self._leaving.leave(None)
                     return
                 if (
                     type(returned) is tuple
@@ -205,13 +198,14 @@ class Worker:
                     edge = self._add_row(edge, position, SCORE, value, ended - began, texts)
             except BaseException as error:
                 if leaving:
-                    self._leave(error)
+                    self._leaving.leave(error)
                     return
                 if isinstance(error, ProtocolError):
                     raise
                 ended = ended or clock()
                 metric_ns = ended - began if began else 0
-                edge = self._add_row(edge, position, *self._describe(error, metric_ns))
+                kind, texts = describe_fault(error, self._folder)
+                edge = self._add_row(edge, position, kind, 0.0, metric_ns, texts)
             if unfinished:
                 self._printer.flush()
             if is_large:
@@ -222,16 +216,6 @@ class Worker:
         # A chunk whose number ends in the same byte comes again.
         outbox[RECALL_OFFSET] = 0
         self._send(edge, True)
-
-    def _describe(self, error: BaseException, metric_ns: int) -> tuple[int, float, int, tuple[bytes, bytes, bytes]]:
-        """The row of a case that has no score: kind, value, time and texts."""
-        if isinstance(error, InvalidCaseError):
-            return INVALID_CASE, 0.0, metric_ns, (to_utf8(str(error)), b"", b"")
-        if isinstance(error, ReturnValueError):
-            cause = traceback_text(error.__cause__) if error.__cause__ else b""
-            return METRIC_RETURN_VALUE, 0.0, metric_ns, (to_utf8(cut(str(error), MESSAGE_BYTES)), cause, b"")
-        message = to_utf8(exception_message(error, self._folder))
-        return METRIC_EXCEPTION, 0.0, metric_ns, (message, traceback_text(error), b"")
 
     def _add_row(
         self, edge: int, position: int, kind: int, value: float, metric_ns: int, texts: tuple[bytes, bytes, bytes]
@@ -276,37 +260,3 @@ class Worker:
         self._connection.send(encode_frame(ROWS, head, rows))
         self._rows = 0
         self._sent_at = self._clock()
-
-    def _on_interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """The sidecar's SIGINT: the metric is interrupted once, and no further case is taken."""
-        if not self._leaving:
-            self._leaving.append(INTERRUPTED)
-            raise KeyboardInterrupt
-
-    def _on_fork(self) -> None:
-        """In a process that the metric forked: it neither talks to the sidecar nor goes on with the cases."""
-        self._leaving.insert(0, FORKED)
-        self._connection.close()
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            if signal.getsignal(signal.SIGTERM) is on_terminate:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def _leave(self, error: BaseException | None) -> None:
-        """Called in place of whatever comes after a call. Does not return in a process that the metric forked."""
-        if self._leaving[0] != FORKED:
-            return
-        status = 0
-        if isinstance(error, SystemExit):
-            status = error.code if isinstance(error.code, int) else int(error.code is not None)
-        elif error is not None:
-            status = 1
-            self._printer.write("stderr", traceback_text(error).decode())
-        try:
-            self._printer.flush()
-        finally:
-            os._exit(status & 0xFF)
-
-
-def on_terminate(_signal: int, _frame: FrameType | None) -> None:
-    """SIGTERM is nothing to a worker: the sidecar decides when it ends."""
