@@ -15,6 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 WriteMetric = Callable[..., Path]
 StartWorker = Callable[..., "tuple[FakeSidecar, Peer]"]
+StartRuns = Callable[..., FakeSidecar]
 
 
 def contract_vectors(name: str) -> list[dict[str, object]]:
@@ -64,6 +65,24 @@ def start_worker(write_metric: WriteMetric, start_sidecar: Callable[..., FakeSid
         sidecar = start_sidecar()
         sidecar.configure(write_metric(source, **(beside or {})), start_method, **settings)
         return sidecar, sidecar.start()
+
+    return start
+
+
+@pytest.fixture
+def start_runs(write_metric: WriteMetric, start_sidecar: Callable[..., FakeSidecar]) -> StartRuns:
+    """Starts a template for run code given as source, by default one that forks."""
+
+    def start(
+        source: str,
+        start_method: str = "fork",
+        environment: dict[str, str] | None = None,
+        python: str = sys.executable,
+        **settings: object,
+    ) -> FakeSidecar:
+        sidecar = start_sidecar(environment=environment, python=python)
+        sidecar.configure(write_metric(source, "run.py"), start_method, kind="run", **settings)
+        return sidecar
 
     return start
 

@@ -178,6 +178,13 @@ class FakeSidecar:
         self.until(lambda: worker.has_finished(number), f"for chunk {number}")
         return sorted(worker.all_rows(number), key=lambda row: row.position)
 
+    def run(self, number: int, artifact: object, case_input: object = None, **variables: str) -> Row:
+        """Starts a run worker, has it make its run, and returns the one row with which it answers."""
+        worker = self.start(number)
+        worker.send_message({"type": "environment", "variables": variables})
+        (row,) = self.score(worker, [(json.dumps(case_input or {}).encode(), json.dumps(artifact).encode())])
+        return row
+
     def signal(self, number: int, signal_number: int = signal.SIGINT, group: bool = False) -> None:
         template = self.template
         assert template is not None
