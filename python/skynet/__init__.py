@@ -5,13 +5,14 @@ from __future__ import annotations
 from skynet.image import Image
 from skynet.measurements import Observation, observation, service_cost
 from skynet.model import llm
-from skynet.not_available import NotAvailableError
+from skynet.model_answer import ModelError, ModelText
 from skynet.rewards import reward
 from skynet.usage import Usage
 
 __all__ = [
     "Image",
-    "NotAvailableError",
+    "ModelError",
+    "ModelText",
     "Observation",
     "Usage",
     "llm",

@@ -35,6 +35,7 @@ class Chunk:
         text_begins = CHUNK_HEAD.size + (8 * count if has_seeds else 0)
         if count < 1 or text_begins > len(payload):
             raise ProtocolError(f"chunk {number} says that it has {count} cases in {len(payload)} bytes")
+        self.bytes = len(payload)
         self.number: int = number
         self.count: int = count
         self.seeds: tuple[int, ...] = struct.unpack_from(f"<{count}Q", payload, CHUNK_HEAD.size) if has_seeds else ()

@@ -15,7 +15,11 @@ TRACEBACK_BYTES = 65536
 # Of a traceback that is too long, what is nearest to the fault matters most.
 TRACEBACK_HEAD_BYTES = 16384
 
+# The files whose frames stand between a process's start and the user's code.
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+CALLING = frozenset(
+    OWN_FOLDER + name for name in ("awaiting.py", "loading.py", "run_worker.py", "signature.py", "worker.py")
+)
 
 
 def exception_message(error: BaseException, folder: str) -> str:
@@ -67,10 +71,10 @@ def cut(text: str, limit: int) -> str:
 
 
 def metric_part(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from where the worker's own frames, and those of an event loop among them, end."""
+    """A traceback from where the frames that call the user's code, and those of an event loop among them, end."""
     begin = trace
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
+        if trace.tb_frame.f_code.co_filename in CALLING:
             begin = trace.tb_next
         trace = trace.tb_next
     return begin

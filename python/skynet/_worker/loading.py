@@ -15,6 +15,7 @@ from typing import NamedTuple
 from skynet._worker.exceptions import exception_message, is_own_file, remember_source, traceback_text
 from skynet._worker.return_value import to_json
 from skynet._worker.signature import SignatureError, read_run_signature, read_signature
+from skynet.metric_call import IN_RUN_CODE, OUTSIDE, WHILE_LOADING, current
 from skynet.reward_spec import parse_reward_spec
 
 # By what is loaded: the step of the contract that tells of its function, the function's name, how to define it, and
@@ -61,7 +62,10 @@ def _load(path: str, kind: str) -> LoadedFile:
         "reward_weights": None,
         "load_ms": 0.0,
     }
+    current.no_models = WHILE_LOADING if kind == "metric" else IN_RUN_CODE
     module, source = _import_file(path, kind, problems)
+    if kind == "metric":
+        current.no_models = OUTSIDE
     report["fingerprint"] = _fingerprint(path, source, folder)
     call = None
     if module is not None:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from skynet._worker.frames import ProtocolError
 
+# What came of a model call: `answer` or `error`, with their fields as docs/worker-protocol.md lists them.
+Reply = Mapping[str, Mapping[str, object]]
+
 
 class Configure(NamedTuple):
     """What a process is to do. `kind` is `"metric"` or `"run"`, `file` the absolute path of what it loads.
@@ -35,11 +38,10 @@ class Environment(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """The answer to the model call of that number: one of `answer` and `error` is there."""
+    """The reply to the model call of that number: it holds `answer` or `error`."""
 
     call: int
-    answer: dict[str, object] | None
-    error: dict[str, object] | None
+    reply: Reply
 
 
 class Signal(NamedTuple):
@@ -72,14 +74,11 @@ def parse(message: Mapping[str, object]) -> Configure | Start | Environment | Mo
         if kind == "environment":
             return Environment(_texts(message["variables"]))
         if kind == "model_answer":
-            answer, error = message.get("answer"), message.get("error")
-            if isinstance(answer, dict) == isinstance(error, dict):
-                raise TypeError("answer or error")
-            return ModelAnswer(
-                _number(message["call"]),
-                answer if isinstance(answer, dict) else None,
-                error if isinstance(error, dict) else None,
-            )
+            name = "error" if "error" in message else "answer"
+            reply = message[name]
+            if not isinstance(reply, dict):
+                raise TypeError(name)
+            return ModelAnswer(_number(message["call"]), {name: reply})
         if kind == "signal":
             return Signal(_number(message["worker"]), _number(message["signal"]), message["group"] is True)
         if kind == "stop":

@@ -12,8 +12,10 @@ from skynet._worker.chunk import SEPARATOR, Chunk, check_types, scan_once
 from skynet._worker.connection import Connection
 from skynet._worker.exceptions import traceback_text
 from skynet._worker.faults import describe_fault
-from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame, to_utf8
+from skynet._worker.frames import ROWS, ProtocolError, encode_frame, to_utf8
+from skynet._worker.inbox import Inbox
 from skynet._worker.leaving import Leaving
+from skynet._worker.model_calls import ModelCalls
 from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, RECALL_OFFSET, ROWS_OFFSET
 from skynet._worker.printing import Printer
 from skynet._worker.return_value import read_return_value
@@ -52,6 +54,8 @@ class Worker:
         # Bound here, so that a metric which replaces the clock in `time` changes nothing.
         self._clock = time.monotonic_ns
         self._leaving = Leaving(connection, printer)
+        self._inbox = Inbox(connection)
+        self._models = ModelCalls(connection, self._inbox, self.where_in_hand)
         self._chunk = 0
         self._rows = 0
         self._metric_ns = 0
@@ -64,6 +68,7 @@ class Worker:
         Raises `OSError`, `ProtocolError`.
         """
         self._leaving.watch()
+        self._models.serve(metric_call)
         try:
             self._connection.send_message(messages.ready())
             has_more = self._score_next(before_first_chunk)
@@ -76,46 +81,38 @@ class Worker:
 
     def _score_next(self, before: Callable[[], None] | None) -> bool:
         """Scores one chunk, of which nothing is kept. False where there will be no more."""
-        payload = self._next_chunk()
-        if payload is None:
+        chunk = self._next_chunk()
+        if chunk is None:
             return False
         if before is not None:
             before()
-        self.score_chunk(payload)
+        self.score_chunk(chunk)
         return True
 
-    def _next_chunk(self) -> memoryview | None:
+    def _next_chunk(self) -> Chunk | None:
         while True:
             try:
-                frame = self._connection.receive()
+                return self._inbox.next_chunk()
             except Exception as error:
                 if isinstance(error, (ProtocolError, OSError)) and not isinstance(error, TimeoutError):
                     raise
                 # The handler of an alarm that the metric left behind; no case is to blame any more.
                 self._printer.write("stderr", traceback_text(error).decode())
-                continue
-            if frame is None:
-                return None
-            kind, payload = frame
-            if kind != CHUNK:
-                raise ProtocolError(f"a worker takes chunks only, and got a frame of kind {kind}")
-            return payload
 
     def where_in_hand(self) -> tuple[int, int | None]:
         """The chunk, and the position of the case in hand."""
         position, _, _, chunk = OUTBOX_HEAD.unpack_from(self._outbox)
         return chunk, None if position == NO_CASE else position
 
-    def score_chunk(self, payload: memoryview) -> None:
+    def score_chunk(self, chunk: Chunk) -> None:
         """Scores each case of a chunk and sends its rows, the last ones marked as the end.
 
         The loop is written out flat: whatever it costs is paid for every case.
         """
-        chunk = Chunk(payload)
         number, count, seeds = chunk.number, chunk.count, chunk.seeds
         text, observed = chunk.text, chunk.has_observations
         by_value = not text
-        is_large = len(payload) > LARGE_CHUNK_BYTES
+        is_large = chunk.bytes > LARGE_CHUNK_BYTES
         scan, call, clock, settle = scan_once, self._call, self._clock, self._awaiter.settle
         outbox, leaving, unfinished = self._outbox, self._leaving.reasons, self._printer.unfinished
         pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack_into, ROW_HEAD.pack_into, ROW_HEAD.size
