@@ -5,19 +5,23 @@ from __future__ import annotations
 import binascii
 import io
 import os
-from collections.abc import Sequence
-from typing import Protocol, Union
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol, Union
+
+    class SavableImage(Protocol):
+        """What a PIL image can do; PIL itself is never imported."""
+
+        def save(self, fp: io.BytesIO, format: str) -> object: ...
+
+    ImageSource = Union[bytes, bytearray, memoryview, str, os.PathLike[str], "Image", SavableImage]
 
 # How files of each type begin, in order of trial.
 BEGINNINGS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 ACCEPTED = "bytes, a path, an http(s) or data URL, a PIL image, a skynet.Image, or a list of these"
-
-
-class SavableImage(Protocol):
-    """What a PIL image can do; PIL itself is never imported."""
-
-    def save(self, fp: io.BytesIO, format: str) -> object: ...
 
 
 class Image:
@@ -54,9 +58,6 @@ class Image:
 
     def __hash__(self) -> int:
         return hash(self.url)
-
-
-ImageSource = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", Image, SavableImage]
 
 
 def image_urls(images: ImageSource | Sequence[ImageSource] | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 from skynet.metric_call import current
@@ -46,7 +45,11 @@ def measured() -> Observation:
     """What was measured for the case in hand; nothing outside a call."""
     if not current.observation:
         return Observation()
-    found = json_decode(current.observation)
+    # Where there is an observation there is a worker, which has it; importing it here would take most of the time that
+    # `from skynet import llm` may take.
+    import json
+
+    found = json.loads(current.observation)
     return Observation(
         run_ms=found["run_ms"],
         cost_usd=found["cost_usd"],
@@ -61,7 +64,3 @@ def _outside(name: str) -> RuntimeError:
     return RuntimeError(
         f"skynet.{name}() works while skynet-scorer calls the metric only, which this is not; call it within score"
     )
-
-
-# A metric that replaces parts of `json` changes nothing here.
-json_decode = json.JSONDecoder().decode

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
+    class Models(Protocol):
+        """Who asks models for a metric. A reply holds `answer` or `error`, as docs/worker-protocol.md tells."""
+
+        def ask(self, question: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]: ...
+
+        async def ask_aio(self, question: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]: ...
+
 
 OUTSIDE = (
     "skynet.llm() works while skynet-scorer calls the metric only, which this is not; "
@@ -17,14 +28,6 @@ IN_RUN_CODE = (
     "skynet.llm() is for metrics; run code asks models with any OpenAI client, "
     "which finds its address in OPENAI_BASE_URL and its key in OPENAI_API_KEY"
 )
-
-
-class Models(Protocol):
-    """Who asks models for a metric. A reply holds `answer` or `error`, as docs/worker-protocol.md tells."""
-
-    def ask(self, question: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]: ...
-
-    async def ask_aio(self, question: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]: ...
 
 
 class MetricCall:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from skynet.image import ImageSource, image_urls
-from skynet.metric_call import Models, current
+from skynet.image import image_urls
+from skynet.metric_call import current
 from skynet.model_answer import ModelText, read_reply
 from skynet.real_number import NotANumberError, real_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skynet.image import ImageSource
+    from skynet.metric_call import Models
 
 
 class ModelFunction:
@@ -138,14 +144,13 @@ def _json_object(name: str, value: object) -> object:
     """A copy that holds nothing but JSON."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict as in OpenAI's chat completions, not {type(value).__name__}")
+    # Few calls need it, and importing it takes longer than all the rest.
+    import json
+
     try:
-        return json_decode(json_encode(dict(value)))
+        return json.loads(json.dumps(dict(value), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name} cannot be sent as JSON: {error}") from None
 
-
-# A metric that replaces parts of `json` changes nothing here.
-json_encode = json.JSONEncoder(allow_nan=False).encode
-json_decode = json.JSONDecoder().decode
 
 llm = ModelFunction()

@@ -20,9 +20,12 @@ StartRuns = Callable[..., FakeSidecar]
 
 def contract_vectors(name: str) -> list[dict[str, object]]:
     """A file of vectors from the contract, in `SKYNET_SHARED` or in `shared` beside the repository."""
-    shared = Path(os.environ.get("SKYNET_SHARED") or REPOSITORY.parent / "shared")
-    with (shared / "contract" / name).open(encoding="utf-8", newline="\n") as file:
+    with (shared_folder() / "contract" / name).open(encoding="utf-8", newline="\n") as file:
         return [json.loads(line) for line in file]
+
+
+def shared_folder() -> Path:
+    return Path(os.environ.get("SKYNET_SHARED") or REPOSITORY.parent / "shared")
 
 
 @pytest.fixture

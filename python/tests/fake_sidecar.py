@@ -70,6 +70,17 @@ class Peer:
     def send_chunk(self, number: int, cases: Sequence[tuple[bytes, ...]], seeds: Sequence[int] = ()) -> None:
         self.sock.sendall(encode_chunk(number, cases, seeds))
 
+    def answer(self, call: int, text: str, **fields: object) -> None:
+        """Answers a model call."""
+        answer = {"text": text, "model": "m", "usage": None, "cost_usd": None, "cost_not_known_reason": ""}
+        self.send_message({"type": "model_answer", "call": call, "answer": {**answer, **fields}})
+
+    def refuse(self, call: int, message: str, **fields: object) -> None:
+        """Answers a model call with an error."""
+        empty = {"provider_message": "", "finish_reason": "", "request_id": "", "text": ""}
+        error = {"message": message, "status": None, **empty, "usage": None, "cost_usd": None}
+        self.send_message({"type": "model_answer", "call": call, "error": {**error, **fields}})
+
     def of_type(self, kind: str) -> list[Message]:
         return [message for message in self.messages if message["type"] == kind]
 
