@@ -43,6 +43,14 @@ export class ApiKey {
     return value === undefined || value.length < SHORTEST_SECRET ? text : text.replaceAll(value, "[key]");
   }
 
+  /** The same for bytes of UTF-8; they are copied only where the key is in them. */
+  redactBytes(bytes: Uint8Array): Uint8Array {
+    const value = this.#value;
+    if (value === undefined || value.length < SHORTEST_SECRET) return bytes;
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return view.includes(value, 0, "latin1") ? Buffer.from(this.redact(view.toString("latin1")), "latin1") : bytes;
+  }
+
   toJSON(): string {
     return this.toString();
   }

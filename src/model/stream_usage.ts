@@ -3,12 +3,13 @@ import { asArray, asObject, parseJson, type JsonObject } from "./json_fields.js"
 import { eventData, SseEvents } from "./sse_events.js";
 
 /**
- * Listens to a streamed chat completion on its way to a caller, for what it bills by. The events pass unchanged; where the caller did not ask
- * for the usage, the one event that carries nothing else is left out.
+ * Listens to a streamed chat completion on its way to a caller, for what it bills by. The events pass unchanged, each once it is whole; where
+ * the caller did not ask for the usage, the one event that carries nothing else is left out.
  */
 export class StreamUsage {
   readonly #events = new SseEvents();
   #isLeftOut = false;
+  #isWhole = false;
   #seen: Record<string, unknown> = {};
 
   constructor(
@@ -21,19 +22,22 @@ export class StreamUsage {
     const events = this.#events.push(chunk);
     const passed = events.filter((event) => {
       // A line feed alone goes the way of the event that it ends.
-      if (event.length > 1) this.#isLeftOut = this.#isUsageAlone(event);
+      if (event.length > 1) this.#isLeftOut = this.#isUsageAlone(event) && !this.isUsageWanted;
       return !this.#isLeftOut;
     });
-    // Nothing is held back from a caller who gets everything anyway.
-    return this.isUsageWanted ? [chunk] : passed;
+    return passed;
   }
 
   /** What is left to pass on when the provider's stream has ended. */
   end(): readonly Uint8Array[] {
     const rest = this.#events.rest();
     if (rest.length === 0) return [];
-    const isLeftOut = this.#isUsageAlone(rest);
-    return this.isUsageWanted || isLeftOut ? [] : [rest];
+    return this.#isUsageAlone(rest) && !this.isUsageWanted ? [] : [rest];
+  }
+
+  /** Whether `[DONE]` has come, after which clients read no further. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** What the provider bills by, as far as it has told; its reason says where it has not. */
@@ -49,7 +53,9 @@ export class StreamUsage {
   #isUsageAlone(event: Uint8Array): boolean {
     // Most events are a few letters of text: those are passed without being parsed, but for the first.
     if (this.#seen["model"] !== undefined && !INTERESTING.test(latin1(event))) return false;
-    const chunk = asObject(parseJson(eventData(event)));
+    const data = eventData(event);
+    if (data === "[DONE]") this.#isWhole = true;
+    const chunk = asObject(parseJson(data));
     if (chunk === undefined) return false;
     for (const name of ["model", "service_tier", "error"]) {
       if (chunk[name] !== undefined && chunk[name] !== null) this.#seen[name] = chunk[name];
@@ -62,7 +68,7 @@ export class StreamUsage {
 }
 
 /** Within a JSON text the quotes of such a key would be escaped, so only a key can match. */
-const INTERESTING = /"usage"\s*:\s*\{|"error"\s*:\s*["{]/;
+const INTERESTING = /"usage"\s*:\s*\{|"error"\s*:\s*["{]|^data: ?\[DONE\]/m;
 
 function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");

@@ -1,6 +1,7 @@
-import { Meter, type MeteredUsage } from "../model/meter.js";
+import type { Meter, MeteredUsage } from "../model/meter.js";
 import type { ChunkUsage } from "../worker/types.js";
 import type { Call, Pending } from "./call.js";
+import { CallMeter } from "./call_meter.js";
 import type { Usage } from "./worker_count.js";
 
 /** A chunk that a worker has: whose it is, what of it is left, and what it has used so far. */
@@ -16,7 +17,7 @@ export class Assignment {
   #seen: ChunkUsage = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
   #seenCases = 0;
   /** By position; made when the first model call comes. */
-  #meters: Map<number, Meter> | undefined;
+  #meters: Map<number, CallMeter> | undefined;
   #modelCalls: AbortController | undefined;
 
   constructor(
@@ -42,12 +43,11 @@ export class Assignment {
     this.#modelCalls?.abort();
   }
 
-  /** Counts the model calls of the case at a position (`undefined`: of none), and in `total`. */
-  meter(position: number | undefined, total: Meter): Meter {
-    if (position === undefined) return total;
+  /** Counts the model calls of the case at a position, and in `total`. */
+  meter(position: number, total: Meter): CallMeter {
     this.#meters ??= new Map();
     let meter = this.#meters.get(position);
-    if (meter === undefined) this.#meters.set(position, (meter = new Meter(total)));
+    if (meter === undefined) this.#meters.set(position, (meter = new CallMeter(total, "metric")));
     return meter;
   }
 

@@ -1,44 +1,25 @@
-import type { Case } from "./case.js";
+import type { Case, JsonBytes } from "./case.js";
+import { type Attempt, attemptName, errorOf, sampleName, scoreAgain, scoreFirst } from "./contract_attempt.js";
+import { rewardParts, rewardWarnings } from "./contract_reward.js";
+import { runCheck, runError, runObstacle } from "./contract_run.js";
+import { observedSample, sampleFault, type SampleSources } from "./contract_sample.js";
 import {
-  type Attempt,
-  callWarnings,
-  giveUpWarnings,
-  returnValueWarnings,
-  sampleName,
-  sampleWarnings,
-} from "./contract_warnings.js";
-import { sampleFault } from "./contract_sample.js";
-import type { CaseError } from "./result.js";
+  type ContractCheck,
+  type ContractStatus,
+  type ContractStep,
+  failed,
+  passed,
+  rounded,
+  skipped,
+  STEP_NAMES,
+} from "./contract_step.js";
+import { callWarnings, giveUpWarnings, returnValueWarnings, sampleWarnings } from "./contract_warnings.js";
 import type { MetricDescription, Scorer } from "./scorer.js";
 
-/** The steps of a contract check, in their order. */
-export type ContractStep =
-  | "metric_file"
-  | "metric_function"
-  | "reward_spec"
-  | "sample_cases"
-  | "run_return_value"
-  | "metric_call"
-  | "metric_return_value";
-
-export type ContractStatus = "passed" | "failed" | "skipped";
-
-/** The outcome of one step. */
-export interface ContractCheck {
-  readonly step: ContractStep;
-  readonly status: ContractStatus;
-  /** What was found; for a failed step what came, what was expected and how to mend it; for a skipped one why. */
-  readonly message: string;
-  /** What is allowed but probably not meant. */
-  readonly warnings: readonly string[];
-  /** The Python traceback behind a failure; may be empty. */
-  readonly traceback: string;
-  /** Wall time. */
-  readonly durationMs: number;
-}
+export { type ContractCheck, type ContractStatus, type ContractStep, STEP_NAMES } from "./contract_step.js";
 
 /** What a check needs of a scorer. */
-export type CheckedScorer = Pick<Scorer, "describe" | "open" | "metricTimeoutMs">;
+export type CheckedScorer = Pick<Scorer, "describe" | "open" | "metricTimeoutMs" | "observations">;
 
 /** What to check the metric on. */
 export interface ContractSamples {
@@ -46,49 +27,59 @@ export interface ContractSamples {
   readonly samples: readonly Case[];
   /** How many were given. */
   readonly given: number;
-  /** Whether there is run code for samples without an output. */
-  readonly hasArtifact: boolean;
+  /** What to run for samples without an output; `undefined`: nothing. */
+  readonly artifact: JsonBytes | undefined;
 }
 
 export const SAMPLE_LIMIT = 3;
 
-export const STEP_NAMES: Readonly<Record<ContractStep, string>> = {
-  metric_file: "Metric file",
-  metric_function: "Metric function",
-  reward_spec: "Reward spec",
-  sample_cases: "Sample cases",
-  run_return_value: "Run return value",
-  metric_call: "Metric call",
-  metric_return_value: "Metric return value",
-};
-
 /**
- * Checks the loaded metric on samples, each scored twice; gives each step as it ends. A metric that breaks the contract, or that
- * did not load, is a failed step and never an error. Throws `ScorerError` where the scorer closes or `signal` is aborted.
+ * Checks the loaded metric on samples, each run at most once and scored twice; gives each step as it ends. A metric that breaks the contract, or
+ * that did not load, is a failed step and never an error. Throws `ScorerError` where the scorer closes or `signal` is aborted.
  */
 export async function* checkContract(
   scorer: CheckedScorer,
-  samples: ContractSamples,
+  given: ContractSamples,
   signal: AbortSignal,
 ): AsyncGenerator<ContractCheck, void, undefined> {
   const metric = scorer.describe();
-  const before = [...loadChecks(metric), samplesCheck(samples), ...runChecks(samples)];
+  const { samples, check } = samplesCheck(scorer, metric, given);
+  const before = [...loadChecks(metric), check];
   yield* before;
 
-  const obstacle = before.find(
-    ({ step, status }) => status === "failed" || (status === "skipped" && step === "sample_cases"),
-  );
-  if (obstacle !== undefined) {
-    const why = `${STEP_NAMES[obstacle.step]} ${obstacle.status === "failed" ? "failed" : "was skipped"}`;
-    yield skipped("metric_call", why);
-    yield skipped("metric_return_value", why);
+  const run = runObstacle(metric, whyNot(before));
+  if (run !== undefined) yield run;
+  const why = whyNot(run === undefined ? before : [...before, run]);
+  if (why !== undefined) {
+    yield* skippedCalls(why);
     return;
   }
   const began = performance.now();
-  const attempts = await scoreTwice(scorer, samples.samples, signal);
-  const call = callCheck(attempts, scorer.metricTimeoutMs, performance.now() - began);
-  yield call;
+  const first = await scoreFirst(scorer, samples, given.artifact, signal);
+  const ran = metric.runFile === "" ? undefined : runCheck(first);
+  if (ran !== undefined) yield ran;
+  const scorable = first.filter((attempt) => runError(attempt) === undefined);
+  if (scorable.length === 0) {
+    yield* skippedCalls(`${STEP_NAMES.run_return_value} failed on every sample`);
+    return;
+  }
+  const attempts = [...scorable, ...(await scoreAgain(scorer, scorable, signal))];
+  const durationMs = Math.max(0, performance.now() - began - (ran?.durationMs ?? 0));
+  yield callCheck(attempts, scorer.metricTimeoutMs, durationMs);
   yield returnValueCheck(attempts, metric);
+}
+
+/** Why the steps after these cannot be tried; `undefined` where they can. */
+function whyNot(before: readonly ContractCheck[]): string | undefined {
+  const obstacle = before.find(
+    ({ step, status }) => status === "failed" || (status === "skipped" && step === "sample_cases"),
+  );
+  if (obstacle === undefined) return undefined;
+  return `${STEP_NAMES[obstacle.step]} ${obstacle.status === "failed" ? "failed" : "was skipped"}`;
+}
+
+function skippedCalls(why: string): ContractCheck[] {
+  return [skipped("metric_call", why), skipped("metric_return_value", why)];
 }
 
 /** What all steps together say. */
@@ -147,59 +138,35 @@ function rewardFound({ rewardWeights }: MetricDescription): string {
   return `REWARD_SPEC weighs accuracy ${rounded(accuracy)}, speed ${rounded(speed)} and cost ${rounded(cost)}`;
 }
 
-function samplesCheck(given: ContractSamples): ContractCheck {
-  if (given.samples.length === 0) {
-    return skipped("sample_cases", `no sample cases were given; give up to ${SAMPLE_LIMIT}`);
+interface CheckedSamples {
+  /** Each with what was measured of it, where an observation belongs to it. */
+  readonly samples: readonly Case[];
+  readonly check: ContractCheck;
+}
+
+function samplesCheck(
+  { observations }: CheckedScorer,
+  { runFile }: MetricDescription,
+  { samples, given, artifact }: ContractSamples,
+): CheckedSamples {
+  const used = samples.length;
+  if (used === 0) {
+    return { samples, check: skipped("sample_cases", `no sample cases were given; give up to ${SAMPLE_LIMIT}`) };
   }
   const began = performance.now();
-  const faults = given.samples.flatMap((sample) => {
-    const fault = sampleFault(sample, given.hasArtifact);
-    return fault === undefined ? [] : [`${sampleName(sample)}: ${fault}`];
+  const sources: SampleSources = { artifact, hasRunCode: runFile !== "" };
+  const read = samples.map((sample) => {
+    const fault = sampleFault(sample, sources);
+    return fault === undefined ? observedSample(sample, observations) : { sample, fault };
   });
-  const extra = { warnings: sampleWarnings(given.samples), durationMs: performance.now() - began };
-  if (faults.length > 0) return failed("sample_cases", faults.join("; "), extra);
-  const used = given.samples.length;
-  const message =
-    used < given.given ? `the first ${used} of ${given.given} are used` : `${used} can be given to the metric`;
-  return passed("sample_cases", message, extra);
-}
-
-/** Only where there is run code, which cannot be run yet. */
-function runChecks({ samples, hasArtifact }: ContractSamples): ContractCheck[] {
-  if (!hasArtifact) return [];
-  const needed = samples.filter(({ output }) => output === undefined);
-  if (needed.length === 0) return [skipped("run_return_value", "every sample brings its own output")];
-  const message = `running artifacts is not available yet, and ${needed.map(sampleName).join(", ")} has no output; run the artifact yourself and give its output`;
-  return [failed("run_return_value", message)];
-}
-
-/** The second round repeats only what scored: a sample that took its whole timeout need not do so again. */
-async function scoreTwice(scorer: CheckedScorer, samples: readonly Case[], signal: AbortSignal): Promise<Attempt[]> {
-  const first = await scoreOnce(scorer, samples, 1, signal);
-  const scored = first.filter(({ result }) => result.outcome.kind === "score").map(({ sample }) => sample);
-  if (scored.length === 0) return first;
-  return [...first, ...(await scoreOnce(scorer, scored, 2, signal))];
-}
-
-/** A call of its own: index and id stay those of the first round, on which a metric's random seed may depend. */
-async function scoreOnce(
-  scorer: CheckedScorer,
-  samples: readonly Case[],
-  round: Attempt["round"],
-  signal: AbortSignal,
-): Promise<Attempt[]> {
-  const attempts: Attempt[] = [];
-  for await (const results of scorer.open(signal).score(oneBatch(samples))) {
-    for (const result of results) {
-      const sample = samples.find(({ index }) => index === result.index);
-      if (sample !== undefined) attempts.push({ sample, round, result });
-    }
-  }
-  return attempts.sort((a, b) => a.sample.index - b.sample.index);
-}
-
-async function* oneBatch(samples: readonly Case[]): AsyncGenerator<readonly Case[], void, undefined> {
-  yield await Promise.resolve(samples);
+  const faults = read.flatMap(({ sample, fault }) => (fault === undefined ? [] : [`${sampleName(sample)}: ${fault}`]));
+  const extra = { warnings: sampleWarnings(samples), durationMs: performance.now() - began };
+  const message = used < given ? `the first ${used} of ${given} are used` : `${used} can be given to the metric`;
+  return {
+    samples: read.map(({ sample }) => sample),
+    check:
+      faults.length > 0 ? failed("sample_cases", faults.join("; "), extra) : passed("sample_cases", message, extra),
+  };
 }
 
 function callCheck(attempts: readonly Attempt[], timeoutMs: number, durationMs: number): ContractCheck {
@@ -221,43 +188,17 @@ function callCheck(attempts: readonly Attempt[], timeoutMs: number, durationMs: 
 function returnValueCheck(attempts: readonly Attempt[], metric: MetricDescription): ContractCheck {
   const faults = attempts.filter((attempt) => errorOf(attempt)?.code === "METRIC_RETURN_VALUE");
   const scored = attempts.filter(({ result }) => result.outcome.kind === "score");
-  const warnings = returnValueWarnings(scored, metric.rewardSpecJson !== "");
+  const first = scored.filter(({ round }) => round === 1);
+  const hasSpec = metric.rewardSpecJson !== "";
+  const warnings = [...returnValueWarnings(scored, hasSpec), ...(hasSpec ? rewardWarnings(first) : [])];
   if (faults.length > 0) {
     const message = faults.map((attempt) => `${attemptName(attempt)}: ${errorOf(attempt)?.message ?? ""}`).join("; ");
     return failed("metric_return_value", message, { warnings });
   }
   if (scored.length === 0) return skipped("metric_return_value", `${STEP_NAMES.metric_call} failed on every sample`);
-  const values = scored.flatMap(({ round, result }) =>
-    round === 1 && result.outcome.kind === "score" ? [rounded(result.outcome.value)] : [],
+  const values = first.flatMap(({ result }) =>
+    result.outcome.kind === "score" ? [rounded(result.outcome.value)] : [],
   );
-  return passed("metric_return_value", `a score and side info with feedback; the scores are ${values.join(", ")}`, {
-    warnings,
-  });
-}
-
-function errorOf({ result }: Attempt): CaseError | undefined {
-  return result.outcome.kind === "error" ? result.outcome : undefined;
-}
-
-function attemptName({ sample, round }: Attempt): string {
-  return round === 1 ? sampleName(sample) : `the second call on ${sampleName(sample)}`;
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(6));
-}
-
-type Extra = Partial<Pick<ContractCheck, "warnings" | "traceback" | "durationMs">>;
-const NOTHING_MORE = { warnings: [], traceback: "", durationMs: 0 };
-
-function passed(step: ContractStep, message: string, extra: Extra = {}): ContractCheck {
-  return { step, status: "passed", message, ...NOTHING_MORE, ...extra };
-}
-
-function failed(step: ContractStep, message: string, extra: Extra = {}): ContractCheck {
-  return { step, status: "failed", message, ...NOTHING_MORE, ...extra };
-}
-
-function skipped(step: ContractStep, message: string): ContractCheck {
-  return { step, status: "skipped", message, ...NOTHING_MORE };
+  const found = hasSpec ? rewardParts(first) : `the scores are ${values.join(", ")}`;
+  return passed("metric_return_value", `a score and side info with feedback; ${found}`, { warnings });
 }

@@ -1,18 +1,55 @@
 import type { Case, JsonBytes } from "./case.js";
+import { parseJsonText } from "./json_text.js";
+import { ObservationError, type Observations } from "./observations.js";
 
-/** Why a sample cannot be given to a metric; `undefined` where it can. `hasArtifact`: run code may still make its output. */
-export function sampleFault(sample: Case, hasArtifact: boolean): string | undefined {
+/** Where an output may come from, besides the sample itself. */
+export interface SampleSources {
+  readonly artifact: JsonBytes | undefined;
+  readonly hasRunCode: boolean;
+}
+
+/** Why a sample cannot be given to a metric; `undefined` where it can. */
+export function sampleFault(sample: Case, sources: SampleSources): string | undefined {
   const { input, output, expected } = sample;
   if (sample.fault !== undefined) return sample.fault;
   if (input === undefined) return "it has no input; give `input` as a JSON object";
-  if (output === undefined && !hasArtifact) return "it has no output; give `output` as any JSON value, null included";
-  return inputFault(input) ?? jsonFault("output", output) ?? jsonFault("expected", expected);
+  return (
+    (output === undefined ? outputFault(sample, sources) : undefined) ??
+    inputFault(input) ??
+    jsonFault("output", output) ??
+    jsonFault("expected", expected)
+  );
+}
+
+/** The sample with what was measured of it, so that it can be scored twice; or why its observation cannot be used. */
+export function observedSample(
+  sample: Case,
+  observations: Observations,
+): { readonly sample: Case; readonly fault?: string } {
+  if (sample.observationId === "") return { sample };
+  try {
+    return { sample: { ...sample, observationId: "", observed: observations.use(sample.observationId) } };
+  } catch (reason) {
+    if (reason instanceof ObservationError) return { sample, fault: reason.message };
+    throw reason;
+  }
+}
+
+function outputFault({ observationId }: Case, { artifact, hasRunCode }: SampleSources): string | undefined {
+  if (!hasRunCode) {
+    return artifact === undefined
+      ? "it has no output; give `output` as any JSON value, null included"
+      : "it has no output and there is no run code; give `output`, or start the sidecar with --run run.py";
+  }
+  if (artifact === undefined) return "it has no output, and no artifact to run came with it; give one of both";
+  if (observationId !== "") return "it has an observation but no output; the sidecar measures what it runs itself";
+  return jsonFault("artifact", artifact);
 }
 
 function inputFault(input: JsonBytes): string | undefined {
   const fault = jsonFault("input", input);
   if (fault !== undefined) return fault;
-  const value = parse(input);
+  const value = parseJsonText(input);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return undefined;
   return `its input is ${kindOf(value)}; expected a JSON object with the input fields`;
 }
@@ -20,21 +57,13 @@ function inputFault(input: JsonBytes): string | undefined {
 function jsonFault(name: string, bytes: JsonBytes | undefined): string | undefined {
   if (bytes === undefined) return undefined;
   try {
-    parse(bytes);
+    parseJsonText(bytes);
     return undefined;
   } catch (reason) {
     const why = reason instanceof Error ? reason.message : String(reason);
     return `its ${name} is not JSON (${why})`;
   }
 }
-
-/** As Python reads it: `NaN` and the infinities count as numbers outside of strings. */
-function parse(bytes: JsonBytes): unknown {
-  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  return JSON.parse(text.replace(STRING_OR_NON_FINITE, (token) => (token.startsWith('"') ? token : "0")));
-}
-
-const STRING_OR_NON_FINITE = /"(?:[^"\\]|\\.)*"|\bNaN\b|-?\bInfinity\b/gs;
 
 function kindOf(value: unknown): string {
   if (value === null) return "null";

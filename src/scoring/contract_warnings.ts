@@ -1,25 +1,14 @@
 import type { Case } from "./case.js";
-import type { CaseResult } from "./result.js";
+import { type Attempt, sampleName } from "./contract_attempt.js";
+import { rounded } from "./contract_step.js";
 import type { MetricDescription } from "./scorer.js";
 
 /*
  * What the contract check warns of: it is allowed, but hardly meant. Each text is one line.
  */
 
-/** One call of the metric on one sample. */
-export interface Attempt {
-  readonly sample: Case;
-  readonly round: 1 | 2;
-  readonly result: CaseResult;
-}
-
 /** Shorter feedback tells an optimizer nothing. */
 const SHORT_FEEDBACK_CHARACTERS = 15;
-
-/** How people speak of a sample: its place from 1, and its id. */
-export function sampleName({ index, id }: Case): string {
-  return id === "" ? `sample ${index + 1}` : `sample ${index + 1} (${JSON.stringify(id)})`;
-}
 
 /** A mute or lazy output that is instant and free earns the weights of speed and cost whole. */
 export function giveUpWarnings(weights: MetricDescription["rewardWeights"]): string[] {
@@ -120,10 +109,6 @@ function isNull(bytes: Uint8Array): boolean {
 
 function seconds(ms: number): string {
   return `${rounded(ms / 1000)} s`;
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(6));
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

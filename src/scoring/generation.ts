@@ -8,6 +8,7 @@ import type { TotalFlight } from "./in_flight.js";
 import type { ModelCalls } from "./model_calls.js";
 import type { Observations } from "./observations.js";
 import type { Observed } from "./result.js";
+import { pastProxies } from "./run_environment.js";
 import { Runs } from "./runs.js";
 import { Scheduler } from "./scheduler.js";
 import type { MetricDescription } from "./scorer.js";
@@ -55,7 +56,8 @@ export class Generation implements CallHost {
     private readonly options: GenerationOptions,
     private readonly scheduler: Scheduler,
     private readonly runs: Runs | undefined,
-    private readonly pools: readonly Pool[],
+    private readonly metricPool: Pool | undefined,
+    private readonly runPool: Pool | undefined,
   ) {}
 
   /** Loads the metric and the run code. Never rejects because of them: what is wrong is told by `metric`. */
@@ -76,8 +78,7 @@ export class Generation implements CallHost {
       options.run === undefined || runs === undefined ? undefined : loadRun(options, options.run, runs),
     ]);
     const description = describe(metric.metric, run?.metric);
-    const pools = [metric.pool, run?.pool].filter((pool) => pool !== undefined);
-    const generation = new Generation(description, options, scheduler, runs, pools);
+    const generation = new Generation(description, options, scheduler, runs, metric.pool, run?.pool);
     if (!description.loaded) {
       await generation.close();
       return generation;
@@ -93,7 +94,7 @@ export class Generation implements CallHost {
 
   /** Workers of the metric. */
   get workerCount(): number {
-    return this.metric.loaded ? (this.pools[0]?.workers.size ?? 0) : 0;
+    return this.metric.loaded ? (this.metricPool?.workers.size ?? 0) : 0;
   }
 
   open(signal: AbortSignal): Call {
@@ -111,7 +112,7 @@ export class Generation implements CallHost {
   /** Ends every call and every process. Resolves when nothing is left. */
   async close(): Promise<void> {
     for (const call of [...this.calls]) call.abandon();
-    this.#closed ??= Promise.all(this.pools.map((pool) => pool.close())).then(() => undefined);
+    this.#closed ??= Promise.all([this.metricPool?.close(), this.runPool?.close()]).then(() => undefined);
     await this.#closed;
   }
 
@@ -140,7 +141,15 @@ export class Generation implements CallHost {
 function openRuns(run: RunOptions, options: GenerationOptions, faults: FaultLog): Runs {
   const { observations, readyChanged } = options;
   const { timeoutMs, maxRuns, gatewayUrl } = run;
-  return new Runs({ runTimeoutMs: timeoutMs, maxRuns, observations, gatewayUrl, faults, readyChanged });
+  return new Runs({
+    runTimeoutMs: timeoutMs,
+    maxRuns,
+    maxOutputBytes: options.pool.maxRowBytes,
+    observations,
+    gatewayUrl,
+    faults,
+    readyChanged,
+  });
 }
 
 function loadMetric(options: GenerationOptions, scheduler: Scheduler): ReturnType<OpenPool> {
@@ -158,7 +167,8 @@ function loadRun(options: GenerationOptions, run: RunOptions, runs: Runs): Retur
   const printed = (line: Printed): void => {
     logPrinted(log, line, runs.caseInHand(line.worker));
   };
-  return openPool({ ...pool, kind: "run", file: run.file, environment: run.environment, printed }, runs, log);
+  const environment = { ...run.environment, ...pastProxies(process.env, run.environment) };
+  return openPool({ ...pool, kind: "run", file: run.file, environment, printed }, runs, log);
 }
 
 function describe(metric: LoadedMetric, run: LoadedMetric | undefined): MetricDescription {

@@ -1,8 +1,9 @@
 import { ModelCallError } from "../model/call_error.js";
 import type { ModelClient } from "../model/client.js";
 import type { Cost } from "../model/cost.js";
-import { Meter } from "../model/meter.js";
+import type { Meter } from "../model/meter.js";
 import type { TokenUsage } from "../model/token_usage.js";
+import type { Log } from "../worker/log.js";
 import type { ModelCall, ModelReply, ReplyUsage, Worker } from "../worker/types.js";
 import type { Assignment } from "./assignment.js";
 
@@ -12,12 +13,19 @@ export class ModelCalls {
     private readonly client: Pick<ModelClient, "complete">,
     /** Counts every call of metrics. */
     private readonly total: Meter,
+    private readonly log: Log,
   ) {}
 
-  /** Asks, and answers the worker. `deadlineAt`: when the case's time is up, on `performance.now()`. */
+  /** Asks, and answers the worker. `deadlineAt`: when the case's time is up, on `performance.now()`. Never rejects. */
   async ask(worker: Worker, assignment: Assignment, call: ModelCall, deadlineAt: number): Promise<void> {
-    const meter = call.chunk === assignment.chunk ? assignment.meter(call.position, this.total) : this.total;
-    worker.answer(call.call, await this.#reply(call, { signal: assignment.signal, deadlineAt, meter }));
+    // A thread that outlived its case asks for nobody.
+    const isOfCase = call.chunk === assignment.chunk && call.position !== undefined;
+    const own = isOfCase ? assignment.meter(call.position, this.total) : undefined;
+    const counted = own?.begin();
+    const meter = own?.meter ?? this.total;
+    const reply = await this.#reply(call, { signal: assignment.signal, deadlineAt, meter });
+    counted?.();
+    worker.answer(call.call, reply);
   }
 
   async #reply(call: ModelCall, options: Parameters<ModelClient["complete"]>[1]): Promise<ModelReply> {
@@ -35,20 +43,28 @@ export class ModelCalls {
         },
       };
     } catch (reason) {
-      if (!(reason instanceof ModelCallError)) throw reason;
+      const error = reason instanceof ModelCallError ? reason : this.#ownFault(reason);
       return {
         error: {
-          message: reason.message,
-          status: reason.status ?? null,
-          provider_message: reason.providerMessage ?? "",
-          finish_reason: reason.finishReason ?? "",
-          request_id: reason.requestId ?? "",
-          text: reason.text ?? "",
-          usage: replyUsage(reason.usage),
-          cost_usd: costText(reason.cost),
+          message: error.message,
+          status: error.status ?? null,
+          provider_message: error.providerMessage ?? "",
+          finish_reason: error.finishReason ?? "",
+          request_id: error.requestId ?? "",
+          text: error.text ?? "",
+          usage: replyUsage(error.usage),
+          cost_usd: costText(error.cost),
         },
       };
     }
+  }
+
+  #ownFault(reason: unknown): ModelCallError {
+    this.log.error({ err: reason }, "a model call failed through a fault of the sidecar");
+    return new ModelCallError({
+      kind: "aborted",
+      message: "the sidecar failed on this model call through a fault of its own; its log has the error",
+    });
   }
 }
 

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 
-import { Meter, type MeteredUsage } from "../model/meter.js";
+import type { Meter, MeteredUsage } from "../model/meter.js";
+import type { Log } from "../worker/log.js";
+import { CallMeter } from "./call_meter.js";
 import { ObservationError, type Observations, type ObservedCalls, type OpenObservation } from "./observations.js";
 import type { Observed } from "./result.js";
 
@@ -10,38 +12,38 @@ const MOST_REMEMBERED = 100_000;
 /** An observation that is open. */
 class Open implements ObservedCalls {
   readonly beganAt = performance.now();
-  readonly meter: Meter;
-  readonly #over = new AbortController();
-  #inFlight = 0;
+  readonly #calls: CallMeter;
+  /** Ends the calls in flight. */
+  readonly #aborts = new Set<() => void>();
 
   constructor(
     readonly id: string,
     readonly token: string,
+    readonly label: string,
     readonly owner: object,
     total: Meter,
   ) {
-    this.meter = new Meter(total);
+    this.#calls = new CallMeter(total, "run");
   }
 
-  get signal(): AbortSignal {
-    return this.#over.signal;
+  get meter(): Meter {
+    return this.#calls.meter;
   }
 
-  begin(): () => void {
-    this.#inFlight += 1;
+  begin(abort: () => void): () => void {
+    const ended = this.#calls.begin();
+    this.#aborts.add(abort);
     return () => {
-      this.#inFlight -= 1;
+      ended();
+      this.#aborts.delete(abort);
     };
   }
 
   /** Ends the calls in flight; what all used. */
   close(): MeteredUsage {
-    const usage = this.meter.usage();
-    const inFlight = this.#inFlight;
-    this.#over.abort();
-    if (inFlight === 0) return usage;
-    const reason = "a model call was still in flight when the run ended";
-    return { ...usage, calls: usage.calls + inFlight, cost: { usd: undefined, reason } };
+    const usage = this.#calls.usage();
+    for (const abort of this.#aborts) abort();
+    return usage;
   }
 }
 
@@ -56,12 +58,13 @@ export class ObservationBook implements Observations {
   constructor(
     /** Counts every observation's model calls too. */
     private readonly total: Meter,
+    private readonly log: Log,
   ) {}
 
-  begin(_label: string, owner: object): OpenObservation {
+  begin(label: string, owner: object): OpenObservation {
     const id = `obs-${this.#next++}-${randomBytes(6).toString("hex")}`;
     const token = `sk-skynet-${randomBytes(24).toString("base64url")}`;
-    const open = new Open(id, token, owner, this.total);
+    const open = new Open(id, token, label, owner, this.total);
     this.#open.set(id, open);
     this.#byToken.set(token, open);
     return { id, token };
@@ -77,6 +80,8 @@ export class ObservationBook implements Observations {
     this.#forget(open);
     const observed = { id, runMs: now - open.beganAt, usage: open.close() };
     this.#remember(id, observed);
+    const { calls } = observed.usage;
+    this.log.debug({ observation: id, label: open.label, run_ms: observed.runMs, calls }, "an observation ended");
     return observed;
   }
 
@@ -98,6 +103,10 @@ export class ObservationBook implements Observations {
       if (open.owner !== owner) continue;
       this.#forget(open);
       open.close();
+      this.log.debug(
+        { observation: open.id, label: open.label },
+        "an open observation was dropped: its client is gone",
+      );
     }
   }
 

@@ -45,8 +45,9 @@ export interface Observations {
 export interface ObservedCalls {
   /** Counts them. */
   readonly meter: Meter;
-  /** Aborted when the observation is over: nobody waits for an answer any more. */
-  readonly signal: AbortSignal;
-  /** A call begins; what is returned is to be called once when it ends. One that is in flight when the observation ends makes its cost not measured. */
-  begin(): () => void;
+  /**
+   * A call begins; what is returned is to be called when it has been counted. Where the observation ends before that, its cost is
+   * not measured, and `abort` is called, as nobody waits for the answer any more.
+   */
+  begin(abort: () => void): () => void;
 }

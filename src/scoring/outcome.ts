@@ -1,5 +1,6 @@
 import type { Death, Row } from "../worker/types.js";
 import type { Case, JsonBytes } from "./case.js";
+import { parseJsonText } from "./json_text.js";
 import type { CaseError, CaseErrorCode, Outcome, Score } from "./result.js";
 
 /** Separates the values of a chunk; JSON text cannot hold it. */
@@ -21,29 +22,53 @@ export function rowOutcome(row: Row): Outcome {
   }
 }
 
-/** What a run worker's row says: the output, or why there is none. Run code owns its process, so nothing in it is believed unread. */
-export function runOutcome(row: Row | undefined): JsonBytes | CaseError {
+/**
+ * What a run worker's row says: the output, or why there is none. Run code owns its process, so that nothing in it is believed unread, nor
+ * taken at any length.
+ */
+export function runOutcome(row: Row | undefined, maxOutputBytes: number): JsonBytes | CaseError {
   switch (row?.kind) {
-    case "ran":
-      return isJson(row.text) ? row.text : caseError("RUN_RETURN_VALUE", NOT_JSON);
+    case "ran": {
+      const bytes = row.text.length;
+      if (bytes > maxOutputBytes) return caseError("RUN_RETURN_VALUE", outputTooLarge(bytes, maxOutputBytes));
+      return isJson(row.text) ? row.text : strayFrameOutcome();
+    }
     case "invalid_case":
-      return invalidCase(text(row.text));
+      return invalidCase(cutText(row.text));
     case "metric_exception":
-      return caseError("RUN_EXCEPTION", text(row.text), text(row.detail));
+      return caseError("RUN_EXCEPTION", cutText(row.text), cutText(row.detail, MAX_TRACEBACK_BYTES));
     case "metric_return_value":
-      return caseError("RUN_RETURN_VALUE", text(row.text), text(row.detail));
+      return caseError("RUN_RETURN_VALUE", cutText(row.text), cutText(row.detail, MAX_TRACEBACK_BYTES));
     case "score":
     case undefined:
-      return caseError("RUN_RETURN_VALUE", NOT_JSON);
+      return strayFrameOutcome();
   }
 }
 
-const NOT_JSON =
-  "the run's process answered with something that is not JSON; return a value that JSON can hold from run(artifact, input), and write to no descriptor that run code did not open";
+/** What an honest process never sends. */
+export function strayFrameOutcome(): CaseError {
+  return caseError(
+    "RUN_RETURN_VALUE",
+    "the run's process answered with something that is not JSON; return a value that JSON can hold from run(artifact, input), and write to no descriptor that run code did not open",
+  );
+}
 
+/** Python cuts before that; only a forged row is longer. */
+const MAX_MESSAGE_BYTES = 8 * 1024;
+const MAX_TRACEBACK_BYTES = 256 * 1024;
+
+function cutText(bytes: Uint8Array, most = MAX_MESSAGE_BYTES): string {
+  return bytes.length <= most ? text(bytes) : `${text(bytes.subarray(0, most))} ... [cut]`;
+}
+
+function outputTooLarge(bytes: number, most: number): string {
+  return `the output takes ${bytes} bytes of JSON, and at most ${most} are allowed; return less from run(artifact, input)`;
+}
+
+/** As Python's `json` reads it: `NaN` and the infinities are numbers. */
 function isJson(bytes: Uint8Array): boolean {
   try {
-    JSON.parse(text(bytes));
+    parseJsonText(bytes);
     return true;
   } catch {
     return false;
@@ -123,6 +148,9 @@ export function unavailableOutcome(reason: string): CaseError {
 }
 
 function howItDied(death: Death): string {
+  if (death.breach !== undefined) {
+    return `it was killed, since ${death.breach}; write to no descriptor that the code did not open`;
+  }
   switch (death.signal) {
     case undefined:
       return `it exited with code ${death.exitCode ?? "unknown"}`;

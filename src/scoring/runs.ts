@@ -2,8 +2,9 @@ import type { Death, Pool, Row, Worker, WorkerListener } from "../worker/types.j
 import type { Call, Pending } from "./call.js";
 import type { FaultLog } from "./fault_log.js";
 import type { Observations } from "./observations.js";
-import { runCrashOutcome, runOutcome, runTimeoutOutcome, runUnavailableOutcome } from "./outcome.js";
+import { runCrashOutcome, runOutcome, runTimeoutOutcome, runUnavailableOutcome, strayFrameOutcome } from "./outcome.js";
 import type { CaseError } from "./result.js";
+import { gatewayVariables } from "./run_environment.js";
 import { Turns } from "./turns.js";
 
 /** How often running runs are looked at: the precision of their deadlines. */
@@ -15,6 +16,8 @@ export interface RunsOptions {
   readonly runTimeoutMs: number;
   /** Runs in progress at most: they are being measured, and must not slow each other down. */
   readonly maxRuns: number;
+  /** What a run returns may have so many bytes of JSON. */
+  readonly maxOutputBytes: number;
   readonly observations: Observations;
   /** Where run code reaches models, for its environment. */
   readonly gatewayUrl: () => string;
@@ -35,6 +38,9 @@ export class Runs implements WorkerListener {
   readonly #turns = new Turns((call) => call.runQueue);
   readonly #idle = new Set<Worker>();
   readonly #running = new Map<Worker, Run>();
+  /** They were told to end before they had answered, and may still compute: each keeps its place until it is gone. */
+  readonly #leaving = new Set<Worker>();
+  #hasStood = false;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: RunsOptions) {}
@@ -44,8 +50,9 @@ export class Runs implements WorkerListener {
     pool.want(READY_PER_PLACE * this.options.maxRuns);
   }
 
+  /** Whether run code can be run; between two runs no worker need stand ready. */
   get isReady(): boolean {
-    return this.#running.size > 0 || [...this.#idle].some(({ state }) => state === "idle");
+    return this.#hasStood;
   }
 
   /** Which case a worker runs, for the log. */
@@ -68,7 +75,7 @@ export class Runs implements WorkerListener {
     for (const [worker, run] of [...this.#running]) {
       if (run.call !== call) continue;
       this.#finish(worker);
-      worker.end("cancelled");
+      this.#end(worker, "cancelled");
     }
     this.#dispatch();
   }
@@ -76,6 +83,7 @@ export class Runs implements WorkerListener {
   // From workers.
 
   idle(worker: Worker): void {
+    this.#hasStood = true;
     if (this.#running.has(worker)) this.#answered(worker, undefined);
     else this.#idle.add(worker);
     this.options.readyChanged();
@@ -88,8 +96,12 @@ export class Runs implements WorkerListener {
   }
 
   modelCall(worker: Worker): void {
-    // Run code has no business with the metric's model: it reaches models through the gateway.
+    // The metric's models are not run code's: it reaches models through the gateway. Only a forged frame gets here.
+    this.#idle.delete(worker);
+    const run = this.#finish(worker);
     worker.end("surplus");
+    if (run !== undefined) this.#fail(worker, run, strayFrameOutcome());
+    this.#dispatch();
   }
 
   died(worker: Worker, death: Death): void {
@@ -105,6 +117,7 @@ export class Runs implements WorkerListener {
       call.settle(pending, runUnavailableOutcome(reason), performance.now() - pending.arrivedAt, 0);
       call.flush();
     }
+    this.#hasStood = this.#running.size > 0;
     this.options.readyChanged();
   }
 
@@ -112,7 +125,7 @@ export class Runs implements WorkerListener {
 
   #dispatch(): void {
     for (const worker of this.#idle) {
-      if (this.#running.size >= this.options.maxRuns) return;
+      if (this.#running.size + this.#leaving.size >= this.options.maxRuns) return;
       if (worker.state !== "idle") continue;
       const call = this.#turns.next();
       if (call === undefined) return;
@@ -129,7 +142,7 @@ export class Runs implements WorkerListener {
     if (input === undefined || artifact === undefined)
       throw new Error("a case without input or artifact was queued to be run");
     const { id, token } = observations.begin(pending.item.id, this);
-    worker.setEnvironment({ OPENAI_BASE_URL: gatewayUrl(), OPENAI_API_KEY: token });
+    worker.setEnvironment(gatewayVariables(gatewayUrl(), token));
     this.#running.set(worker, { call, pending, observation: id, startedAt: performance.now() });
     worker.run([{ input, output: artifact, expected: undefined, seed: undefined, observation: undefined }]);
     this.#looking ??= setInterval(() => {
@@ -138,30 +151,35 @@ export class Runs implements WorkerListener {
   }
 
   #look(): void {
-    if (this.#running.size === 0) {
+    for (const worker of this.#leaving) if (worker.state === "ended") this.#leaving.delete(worker);
+    if (this.#running.size + this.#leaving.size === 0) {
       clearInterval(this.#looking);
       this.#looking = undefined;
-      return;
     }
     const oldest = performance.now() - this.options.runTimeoutMs;
     for (const [worker, run] of [...this.#running]) {
       if (run.startedAt > oldest) continue;
       this.#finish(worker);
-      worker.end("timeout");
+      this.#end(worker, "timeout");
       this.#fail(worker, run, runTimeoutOutcome(this.options.runTimeoutMs));
     }
     this.#dispatch();
   }
 
-  /** A run's one row; `undefined`: it ended without. The next run gets a process that knows nothing of it. */
+  /** A run's one row; `undefined`: it has none to give. The next run gets a process that knows nothing of it. */
   #answered(worker: Worker, row: Row | undefined): void {
     const run = this.#finish(worker);
     if (run === undefined) return;
     worker.end("surplus");
-    const outcome = runOutcome(row);
+    const outcome = runOutcome(row, this.options.maxOutputBytes);
     const { call, pending } = run;
     if (!(outcome instanceof Uint8Array)) this.#fail(worker, run, outcome);
     else call.ran(pending, outcome);
+  }
+
+  #end(worker: Worker, reason: "timeout" | "cancelled"): void {
+    worker.end(reason);
+    this.#leaving.add(worker);
   }
 
   /** The run is over: what was measured of it stands with its case. */

@@ -16,6 +16,8 @@ const LOOK_EVERY_MS = 20;
 const QUIET_MS = 15;
 /** A running chunk that takes this long is cut short, so that what it holds can go to other workers. */
 const LONG_CHUNK_MS = 25;
+/** A model call's own clock never ends it before the metric's timeout does, which looks only so often. */
+const MODEL_CALL_GRACE_MS = 250;
 /** How long a cancelled call's workers may go on before they are ended: ending one costs more than a short case. */
 const CANCEL_GRACE_MS = 100;
 /** A worker that has a chunk but no case in hand is reading it; that is not the metric's time, but must end too. */
@@ -113,8 +115,9 @@ export class Scheduler implements WorkerListener {
     const assignment = this.#busy.get(worker);
     if (assignment === undefined) return;
     const { position, beganAt } = worker.look();
-    const beganNow = position === undefined ? performance.now() : beganAt;
-    void this.options.models.ask(worker, assignment, call, beganNow + this.options.metricTimeoutMs);
+    const began = position === undefined ? performance.now() : beganAt;
+    const deadlineAt = began + this.options.metricTimeoutMs + MODEL_CALL_GRACE_MS;
+    void this.options.models.ask(worker, assignment, call, deadlineAt);
   }
 
   died(worker: Worker, death: Death): void {

@@ -47,8 +47,8 @@ export const HTTP1_TIMEOUTS = {
   headersMs: 10_000,
   /** For the whole request: 64 MiB at 1 MB/s fit. */
   requestMs: 120_000,
-  /** Between two requests on a connection. */
-  keepAliveMs: 5_000,
+  /** Between two requests on a connection: longer than clients keep idle ones (5 to 60 s), so that none is cut as it is used again. */
+  keepAliveMs: 75_000,
   /** How often the first two are looked at. */
   checkEveryMs: 5_000,
 };

@@ -81,10 +81,12 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   let listeners: Listener[];
   let runGateway: RunGateway | undefined;
   try {
-    listeners = await listenOnAll(options, http1, grpc);
+    // First, so that no run finds it missing.
     if (options.servesRuns) runGateway = await listenForRuns(gateway);
+    listeners = await listenOnAll(options, http1, grpc);
   } catch (reason) {
     health.drain();
+    await runGateway?.close();
     await grpc.close(0);
     throw reason;
   }

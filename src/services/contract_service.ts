@@ -20,6 +20,7 @@ import {
 } from "../scoring/contract_check.js";
 import type { Scorer } from "../scoring/scorer.js";
 import type { CallContext } from "./call_context.js";
+import { artifactBytes, payloadOfMessage } from "./json_value.js";
 import { caseOfMessage, messageOfUsage } from "./score_messages.js";
 
 /** Tells whether the metric keeps its contract, and what was loaded. */
@@ -40,8 +41,8 @@ export class ContractService {
     const checks: ContractCheck[] = [];
     const samples = request.samples.slice(0, SAMPLE_LIMIT).map(caseOfMessage);
     const given = request.samples.length;
-    const hasArtifact = request.artifact !== undefined;
-    for await (const check of checkContract(this.scorer, { samples, given, hasArtifact }, context.signal)) {
+    const artifact = artifactBytes(payloadOfMessage("artifact", request.artifact));
+    for await (const check of checkContract(this.scorer, { samples, given, artifact }, context.signal)) {
       checks.push(check);
       yield create(CheckContractResponseSchema, { event: { case: "check", value: checkMessage(check) } });
     }

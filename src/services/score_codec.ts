@@ -262,8 +262,9 @@ function writeDouble(writer: BinaryWriter, tag: number, value: number): void {
 /** Near enough to decide where a response ends, without measuring texts twice. */
 function roughSize(result: CaseResult | undefined): number {
   if (result === undefined) return 0;
-  const { id, outcome, output } = result;
-  const rest = 3 * id.length + (output?.length ?? 0) + RESULT_OVERHEAD_BYTES;
+  const { id, outcome, output, observation, metricUsage } = result;
+  const measured = observation === undefined && metricUsage === undefined ? 0 : MEASURED_BYTES;
+  const rest = 3 * id.length + (output?.length ?? 0) + measured + RESULT_OVERHEAD_BYTES;
   if (outcome.kind === "error") return rest + 3 * outcome.message.length;
   const { feedback, sideInfo, scores } = outcome;
   let named = 0;
@@ -274,3 +275,5 @@ function roughSize(result: CaseResult | undefined): number {
 /** Tags, lengths and numbers of one result, and of one named score, at most. */
 const RESULT_OVERHEAD_BYTES = 64;
 const ENTRY_OVERHEAD_BYTES = 16;
+/** An observation and what a metric's model calls used, with a reason of some length. */
+const MEASURED_BYTES = 500;

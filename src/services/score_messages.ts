@@ -100,9 +100,20 @@ export function messageOfObservation({ id, runMs, usage }: Observed): Observatio
 
 /** What model calls used. */
 export function messageOfUsage(usage: MeteredUsage): ModelUsageMessage {
-  const { calls, promptTokens, cachedPromptTokens, completionTokens, reasoningTokens, cost } = usage;
-  const counts = { calls, promptTokens, cachedPromptTokens, completionTokens, reasoningTokens };
-  return create(ModelUsageSchema, { ...counts, ...(cost.usd === undefined ? {} : { costUsd: cost.usd.toNumber() }) });
+  const { usd } = usage.cost;
+  return create(ModelUsageSchema, {
+    calls: uint32(usage.calls),
+    promptTokens: uint32(usage.promptTokens),
+    cachedPromptTokens: uint32(usage.cachedPromptTokens),
+    completionTokens: uint32(usage.completionTokens),
+    reasoningTokens: uint32(usage.reasoningTokens),
+    ...(usd === undefined ? {} : { costUsd: usd.toNumber() }),
+  });
+}
+
+/** A provider may claim any count, and a message that cannot be written would cost a whole call. */
+function uint32(count: number): number {
+  return Math.min(count, 2 ** 32 - 1);
 }
 
 function outcomeOf(outcome: Outcome): CaseResultMessage["outcome"] {

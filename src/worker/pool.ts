@@ -315,13 +315,18 @@ class WorkerPool implements Pool {
 
   #ending(worker: WorkerProcess, end: WorkerEnd): void {
     const entry = this.#entries.get(worker.number);
-    if (end.kind !== "told" && entry !== undefined) this.#backoff.failed(entry.stamp);
+    if (end.kind !== "told" && entry !== undefined && !this.#isRunsOwnEnd(entry)) this.#backoff.failed(entry.stamp);
     // The first one to load is not tried twice: what came of it describes the metric.
     if (this.#metric === undefined) return;
     this.workers.delete(worker);
     if (this.#spare === worker) this.#spare = undefined;
     this.#promote();
     this.#fill();
+  }
+
+  /** A run that kills its process costs its case, whatever the artifact: it says nothing of the next one. */
+  #isRunsOwnEnd({ wasTold }: Entry): boolean {
+    return this.options.kind === "run" && wasTold;
   }
 
   #ended(worker: WorkerProcess, end: WorkerEnd, death: Death): void {

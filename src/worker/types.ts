@@ -55,6 +55,8 @@ export interface Death {
   readonly exitCode: number | undefined;
   /** A name such as "SIGKILL". */
   readonly signal: string | undefined;
+  /** What it said that no worker says, where it was killed for that; absent otherwise. */
+  readonly breach?: string;
   /** Position in its chunk of the case that it had in hand; `undefined` where it had none. */
   readonly position: number | undefined;
 }

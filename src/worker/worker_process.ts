@@ -21,8 +21,8 @@ export const OTHER_HALF_MS = 500;
 /** Why a worker ends: what it was told, or what became of it. The first reason stays. */
 export type WorkerEnd =
   | { readonly kind: "told"; readonly reason: EndReason }
-  /** `late`: it was not ready in time. */
-  | { readonly kind: "died" | "late"; readonly why: string };
+  /** `late`: it was not ready in time. `breach`: it said what no worker says. */
+  | { readonly kind: "died" | "late" | "breach"; readonly why: string };
 
 export interface WorkerEvents {
   /** It has loaded the metric itself. */
@@ -138,8 +138,8 @@ export class WorkerProcess implements Worker {
     this.#state = "ending";
     this.#link?.channel.end();
     this.host.events.ending(this, this.#end);
-    if (before === "starting") {
-      // Nothing of a case runs yet that would need time to clean up.
+    if (before === "starting" || (before === "busy" && reason === "surplus")) {
+      // Nothing runs that would need time to clean up: no case yet, or none any more.
       this.#kill();
       return;
     }
@@ -283,7 +283,7 @@ export class WorkerProcess implements Worker {
 
   #breach(why: string): void {
     this.host.log.error({ worker: this.number, pid: this.#pid }, `worker ${this.number} is killed: ${why}`);
-    this.#die(why);
+    this.#die(why, "breach");
     this.#kill();
   }
 
@@ -295,7 +295,7 @@ export class WorkerProcess implements Worker {
       return;
     }
     if (this.#end !== undefined) return;
-    this.#die(problem ?? "its connection ended");
+    this.#die(problem ?? "its connection ended", problem === undefined ? "died" : "breach");
     this.#setTimer(OTHER_HALF_MS, () => {
       const fields = { worker: this.number, pid: this.#pid };
       this.host.log.error(
@@ -307,7 +307,7 @@ export class WorkerProcess implements Worker {
   }
 
   /** It ends for a reason of its own, unless it is ending already. */
-  #die(why: string, kind: "died" | "late" = "died"): void {
+  #die(why: string, kind: Exclude<WorkerEnd["kind"], "told"> = "died"): void {
     if (this.#end !== undefined) return;
     this.#end = { kind, why };
     this.#state = "ending";
@@ -334,7 +334,8 @@ export class WorkerProcess implements Worker {
     this.#meter?.close();
     this.host.forget();
     const { exitCode, signal } = this.#exit ?? { exitCode: undefined, signal: undefined };
-    this.host.events.ended(this, end, { pid: this.#pid, exitCode, signal, position: inHand?.position });
+    const breach = end.kind === "breach" ? { breach: end.why } : {};
+    this.host.events.ended(this, end, { pid: this.#pid, exitCode, signal, ...breach, position: inHand?.position });
   }
 
   #setTimer(milliseconds: number, then: () => void): void {

@@ -24,12 +24,25 @@ function pass(stream: string, isUsageWanted: boolean, size = 7) {
 const TOKENS = { promptTokens: 2006, cachedPromptTokens: 1920, completionTokens: 300, reasoningTokens: 8 };
 
 describe("a stream on its way", () => {
-  test("passes unchanged where the caller asked for the usage, and each chunk at once", () => {
+  test("passes unchanged where the caller asked for the usage, each event once it is whole", () => {
     const { tap, text } = pass(STREAM, true);
     expect(text).toBe(STREAM);
     expect(tap.charge()).toMatchObject({ usage: { tokens: TOKENS }, answeredBy: "gpt-4o-mini" });
-    const half = Buffer.from("data: {");
-    expect(new StreamUsage(true).push(half)).toEqual([half]);
+    const half = new StreamUsage(true);
+    expect(half.push(Buffer.from("data: {"))).toEqual([]);
+    expect(half.push(Buffer.from("}\n\n"))).toEqual([Buffer.from("data: {}\n\n")]);
+  });
+
+  test("is known to be whole with [DONE], and not before", () => {
+    const wholeAfter = (stream: string) => {
+      const tap = new StreamUsage(true);
+      return stream.split(/(?<=\n\n)/).map((event) => {
+        tap.push(Buffer.from(event));
+        return tap.isWhole;
+      });
+    };
+    expect(wholeAfter(STREAM)).toEqual(EVENTS.map((_, place) => place === EVENTS.length - 1));
+    expect(wholeAfter(WITHOUT_USAGE)).toEqual(EVENTS.slice(1).map((_, place) => place === EVENTS.length - 2));
   });
 
   test("passes without the event for the usage alone where the caller did not ask", () => {

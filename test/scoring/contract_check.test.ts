@@ -1,5 +1,8 @@
+import { Big } from "big.js";
 import { describe, expect, test } from "vitest";
 
+import type { Cost } from "../../src/model/cost.js";
+import { Meter } from "../../src/model/meter.js";
 import type { Case } from "../../src/scoring/case.js";
 import {
   checkContract,
@@ -8,7 +11,7 @@ import {
   verdictOf,
 } from "../../src/scoring/contract_check.js";
 import type { MetricDescription } from "../../src/scoring/scorer.js";
-import type { CaseErrorCode, Outcome } from "../../src/scoring/result.js";
+import type { CaseError, CaseErrorCode, Observed, Outcome, Score } from "../../src/scoring/result.js";
 import { FakeScorer, METRIC, scored } from "../server/fake_scorer.js";
 
 describe("a metric that keeps its contract", () => {
@@ -147,22 +150,167 @@ describe("samples", () => {
     const checks = await run({ given: 60 });
     expect(checks[3]?.message).toBe("the first 2 of 60 are used");
   });
+});
 
-  test("with an artifact the step Run return value stands between, and fails where it is needed", async () => {
-    const needed = await run({ samples: [sample(0, "a", { output: undefined })], hasArtifact: true });
-    expect(needed[4]).toMatchObject({ step: "run_return_value", status: "failed" });
-    expect(needed[4]?.message).toContain("running artifacts is not available yet");
-    expect(needed[5]).toMatchObject({ status: "skipped", message: "Run return value failed" });
-    const idle = await run({ hasArtifact: true });
-    expect(idle.map(({ status }) => status)).toEqual([
-      "passed",
-      "passed",
-      "passed",
-      "passed",
-      "skipped",
-      "passed",
-      "passed",
+describe("run code", () => {
+  const artifact = bytes('"prompt"');
+  const withRun: MetricDescription = { ...METRIC, runFile: "run.py" };
+  const bare = (index: number, id: string) => sample(index, id, { output: undefined });
+  const failing: CaseError = {
+    kind: "error",
+    code: "RUN_EXCEPTION",
+    message: "KeyError: 'prompt' (run.py, line 3)",
+    traceback: "Traceback of the run",
+  };
+  const measured = (runMs: number, cost: Cost): Observed => ({
+    id: "obs-1",
+    runMs,
+    usage: { ...new Meter().usage(), calls: 1, cost },
+  });
+
+  test("each sample without output is run once, and scored twice with the same output and measurements", async () => {
+    const scorer = new FakeScorer();
+    const observation = measured(12.4, { usd: new Big("0.01") });
+    scorer.run = () => ({ output: bytes('"from the run"'), observation });
+    const checks = await run({ scorer, metric: withRun, artifact, samples: [bare(0, "a"), sample(1, "b")] });
+    expect(checks[4]).toMatchObject({
+      step: "run_return_value",
+      status: "passed",
+      message: "run returned an output for every sample without one, in 12 ms",
+      durationMs: 12.4,
+    });
+    expect(verdictOf(checks)).toMatchObject({ passed: true, counts: { passed: 7 } });
+    expect(scorer.seen.map(({ id, output, observed }) => [id, text(output), observed])).toEqual([
+      ["a", undefined, undefined],
+      ["b", '"x"', undefined],
+      ["a", '"from the run"', observation],
+      ["b", '"x"', undefined],
     ]);
+  });
+
+  test("that fails is told with its message and traceback; the other samples are scored", async () => {
+    const scorer = new FakeScorer();
+    scorer.run = ({ id }) => (id === "a" ? failing : { output: bytes("1") });
+    const checks = await run({ scorer, metric: withRun, artifact, samples: [bare(0, "a"), bare(1, "b")] });
+    expect(checks.slice(4)).toMatchObject([
+      {
+        step: "run_return_value",
+        status: "failed",
+        message: `sample 1 ("a"): ${failing.message}`,
+        traceback: "Traceback of the run",
+      },
+      { step: "metric_call", status: "passed" },
+      { step: "metric_return_value", status: "passed" },
+    ]);
+    expect(scorer.seen.map(({ id }) => id)).toEqual(["a", "b", "b"]);
+  });
+
+  test("that fails on every sample leaves nothing to score", async () => {
+    const scorer = new FakeScorer();
+    scorer.run = () => failing;
+    const checks = await run({ scorer, metric: withRun, artifact, samples: [bare(0, "a")] });
+    expect(checks.slice(4).map(({ status, message }) => [status, message])).toEqual([
+      ["failed", `sample 1 ("a"): ${failing.message}`],
+      ["skipped", "Run return value failed on every sample"],
+      ["skipped", "Run return value failed on every sample"],
+    ]);
+  });
+
+  test("a metric that fails on what was run is no fault of the run", async () => {
+    const scorer = new FakeScorer();
+    scorer.outcome = () => ({ kind: "error", code: "METRIC_EXCEPTION", message: "ValueError", traceback: "" });
+    const checks = await run({ scorer, metric: withRun, artifact, samples: [bare(0, "a")] });
+    expect(checks.slice(4).map(({ status }) => status)).toEqual(["passed", "failed", "skipped"]);
+  });
+
+  test("needs no run where every sample brings its output", async () => {
+    const checks = await run({ metric: withRun });
+    expect(checks[4]).toMatchObject({ status: "skipped", message: "every sample brings its own output" });
+    expect(verdictOf(checks).passed).toBe(true);
+  });
+
+  test("that did not load fails at its own step, with what the loader said", async () => {
+    const problem = { step: "run_file" as const, message: "SyntaxError (run.py, line 1)", traceback: "Traceback" };
+    const metric = { ...withRun, loaded: false, loadError: problem.message, problems: [problem] };
+    const checks = await run({ metric, artifact, samples: [bare(0, "a")] });
+    expect(checks.map(({ step, status }) => [step, status])).toEqual([
+      ["metric_file", "passed"],
+      ["metric_function", "passed"],
+      ["reward_spec", "passed"],
+      ["sample_cases", "passed"],
+      ["run_return_value", "failed"],
+      ["metric_call", "skipped"],
+      ["metric_return_value", "skipped"],
+    ]);
+    expect(checks[4]).toMatchObject({ message: problem.message, traceback: "Traceback" });
+  });
+
+  test("is not tried where something before it failed", async () => {
+    const checks = await run({ metric: withRun, artifact, samples: [sample(0, "a", { input: undefined })] });
+    expect(checks[4]).toMatchObject({ status: "skipped", message: "Sample cases failed" });
+  });
+
+  test.each<[string, MetricDescription, Uint8Array | undefined, RegExp]>([
+    ["no artifact", withRun, undefined, /it has no output, and no artifact to run came with it/],
+    ["an artifact that is not JSON", withRun, bytes("{"), /its artifact is not JSON/],
+    ["no run code", METRIC, artifact, /there is no run code; give `output`, or start the sidecar with --run run\.py/],
+  ])("a sample without output and %s fails at Sample cases", async (_what, metric, given, message) => {
+    const checks = await run({ metric, artifact: given, samples: [bare(0, "a")] });
+    const step = checks.find((check) => check.step === "sample_cases");
+    expect(step).toMatchObject({ status: "failed", message: expect.stringMatching(message) as string });
+  });
+
+  test("an observation of a sample is used once, for both calls; one that is not known fails at Sample cases", async () => {
+    const scorer = new FakeScorer();
+    const { id } = scorer.observations.begin("", {});
+    scorer.observations.end(id);
+    const checks = await run({ scorer, samples: [sample(0, "a", { observationId: id })] });
+    expect(verdictOf(checks).passed).toBe(true);
+    expect(scorer.seen.map(({ observationId, observed }) => [observationId, observed?.id])).toEqual([
+      ["", id],
+      ["", id],
+    ]);
+    const again = await run({ scorer, samples: [sample(0, "a", { observationId: id })] });
+    expect(again[3]?.message).toMatch(/belongs to another case already/);
+  });
+
+  describe("with a REWARD_SPEC", () => {
+    const rewardWeights = { accuracy: 0.7, speed: 0.2, cost: 0.1 };
+    const metric = { ...withRun, rewardSpecJson: "{}", rewardWeights };
+    const parts: [string, number][] = [
+      ["accuracy", 1],
+      ["speed", 0.5],
+      ["cost", 0],
+    ];
+    const rewarded = (scores: readonly [string, number][]): Outcome => ({
+      ...(scored(0.8, "Right, and a little slow.") as Score),
+      scores,
+    });
+
+    test("says what each part scored and what could not be measured", async () => {
+      const scorer = new FakeScorer();
+      scorer.outcome = () => rewarded(parts);
+      scorer.run = () => ({
+        output: bytes("1"),
+        observation: measured(4000, { usd: undefined, reason: "no price is known" }),
+      });
+      const checks = await run({ scorer, metric, artifact, samples: [bare(0, "a"), sample(1, "b")] });
+      const unseen = "(not measured: the sample brings its output, without an observation)";
+      expect(checks.at(-1)?.message).toBe(
+        "a score and side info with feedback; " +
+          'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5, cost 0 (not measured: no price is known); ' +
+          `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5 ${unseen}, cost 0 ${unseen}`,
+      );
+    });
+
+    test("warns where what the metric returns does not come from reward()", async () => {
+      const scorer = new FakeScorer();
+      scorer.outcome = () => rewarded([]);
+      const checks = await run({ scorer, metric, samples: [sample(0, "a")] });
+      expect(checks.at(-1)?.warnings).toEqual([
+        'REWARD_SPEC is defined, and the scores of sample 1 ("a") lack its parts; return reward(REWARD_SPEC, accuracy, feedback)',
+      ]);
+    });
   });
 });
 
@@ -248,7 +396,8 @@ describe("warnings about what came back", () => {
 
   test("a REWARD_SPEC may score anything, and says what giving up would earn", async () => {
     const scorer = new FakeScorer();
-    scorer.outcome = () => scored(1.5);
+    const scores = ["accuracy", "speed", "cost"].map((part) => [part, 1.5] as const);
+    scorer.outcome = () => ({ ...(scored(1.5) as Score), scores });
     const rewardWeights = { accuracy: 0.7, speed: 0.2, cost: 0.1 };
     const checks = await run({ scorer, metric: { ...METRIC, rewardSpecJson: "{}", rewardWeights } });
     expect(checks[2]).toMatchObject({ step: "reward_spec", status: "passed" });
@@ -260,7 +409,10 @@ describe("warnings about what came back", () => {
 
   test("a REWARD_SPEC that rewards accuracy alone leaves nothing to earn by giving up", async () => {
     const rewardWeights = { accuracy: 1, speed: 0, cost: 0 };
-    expect(warningsOf(await run({ metric: { ...METRIC, rewardSpecJson: "{}", rewardWeights } }))).toEqual([]);
+    const scorer = new FakeScorer();
+    const scores = ["accuracy", "speed", "cost"].map((part) => [part, 1] as const);
+    scorer.outcome = () => ({ ...(scored(1) as Score), scores });
+    expect(warningsOf(await run({ scorer, metric: { ...METRIC, rewardSpecJson: "{}", rewardWeights } }))).toEqual([]);
   });
 
   test("a sample that took over half the timeout", async () => {
@@ -295,7 +447,7 @@ async function run(setup: Setup): Promise<ContractCheck[]> {
   const scorer = setup.scorer ?? new FakeScorer();
   if (setup.metric !== undefined) scorer.metric = setup.metric;
   const samples = setup.samples ?? [sample(0, "a"), sample(1, "b")];
-  const given = { samples, given: setup.given ?? samples.length, hasArtifact: setup.hasArtifact ?? false };
+  const given = { samples, given: setup.given ?? samples.length, artifact: setup.artifact };
   const checks: ContractCheck[] = [];
   for await (const check of checkContract(scorer, given, setup.signal ?? new AbortController().signal))
     checks.push(check);
@@ -313,4 +465,8 @@ function sample(index: number, id: string, change: Partial<Case> = {}): Case {
 
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
+}
+
+function text(payload: Uint8Array | undefined): string | undefined {
+  return payload === undefined ? undefined : new TextDecoder().decode(payload);
 }

@@ -31,6 +31,7 @@ const METRIC: MetricDescription = {
   runFile: "",
 };
 
+const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 
 interface Setup {
@@ -45,7 +46,7 @@ function setUp({ timeoutMs = 60_000, fixed, limits = {} }: Setup = {}) {
     metricTimeoutMs: timeoutMs,
     seed: undefined,
     count: new WorkerCount(2, 64, fixed),
-    models: new ModelCalls(NO_MODEL, new Meter()),
+    models: new ModelCalls(NO_MODEL, new Meter(), LOG),
     faults: new FaultLog({ debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() }),
     fits: () => undefined,
     readyChanged: vi.fn(),

@@ -11,28 +11,19 @@ import {
 
 import { methodPath } from "../../src/server/grpc_method.js";
 import { type Sidecar, type SidecarOptions, startSidecar } from "../../src/server/sidecar.js";
-import type { Log } from "../../src/worker/log.js";
+import { memoryLog } from "./memory_log.js";
+import { testModels } from "./test_models.js";
 
-export interface LogLine {
-  readonly level: string;
-  readonly fields: object;
-  readonly message: string;
-}
-
-/** A log that can be looked at. */
-export function memoryLog(lines: LogLine[] = []): Log {
-  const at =
-    (level: string) =>
-    (fields: object, message: string): void => {
-      lines.push({ level, fields, message });
-    };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-}
+export { type LogLine, memoryLog } from "./memory_log.js";
 
 /** Starts a sidecar on a port of 127.0.0.1 that is free. */
 export function start(options: Pick<SidecarOptions, "scorer"> & Partial<SidecarOptions>): Promise<Sidecar> {
-  return startSidecar({ listen: ["127.0.0.1:0"], log: memoryLog(), version: "0.0.0-test", ...options });
+  const defaults = { listen: ["127.0.0.1:0"], models: testModels(NOWHERE), servesRuns: false, version: "0.0.0-test" };
+  return startSidecar({ ...defaults, log: memoryLog(), ...options });
 }
+
+/** Nobody listens there. */
+const NOWHERE = "http://127.0.0.1:9/v1";
 
 /** What came of a call. */
 export interface Answer<T> {

@@ -1,12 +1,15 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { Big } from "big.js";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { ContractService, ContractStep } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
+import { NO_TOKENS } from "../../src/model/token_usage.js";
 import type { Sidecar } from "../../src/server/sidecar.js";
 import { type LogLine, memoryLog, start } from "./clients.js";
 import { FakeScorer, METRIC, scored } from "./fake_scorer.js";
+import { testModels } from "./test_models.js";
 
 let scorer: FakeScorer;
 let log: LogLine[];
@@ -177,6 +180,15 @@ describe("ScoreBatch as JSON", () => {
   });
 });
 
+const NOTHING_USED = {
+  calls: 0,
+  prompt_tokens: 0,
+  cached_prompt_tokens: 0,
+  completion_tokens: 0,
+  reasoning_tokens: 0,
+  cost_usd: 0,
+};
+
 describe("ContractService", () => {
   test("DescribeMetric tells what was loaded", async () => {
     const response = await post("ContractService/DescribeMetric", "{}");
@@ -194,7 +206,33 @@ describe("ContractService", () => {
       metric_timeout_ms: 60_000,
       workers: 2,
       version: "0.0.0-test",
+      run_file: "",
+      run_timeout_ms: 30_000,
+      metric_usage: NOTHING_USED,
+      gateway_usage: NOTHING_USED,
     });
+  });
+
+  test("DescribeMetric tells what model calls have used, and the limit on their cost", async () => {
+    const models = testModels("http://127.0.0.1:9/v1", { maxCostUsd: "2.5" });
+    const limited = await start({ scorer, models });
+    const call = { usage: { ...NO_TOKENS, promptTokens: 12, completionTokens: 3 }, cost: { usd: new Big("0.02") } };
+    scorer.metricMeter.record(call);
+    scorer.gatewayMeter.record(call);
+    scorer.gatewayMeter.record({ usage: { ...NO_TOKENS, promptTokens: 2 ** 40 }, cost: { usd: undefined, reason: "?" } });
+    const address = `http://${limited.addresses[0] ?? ""}`;
+    const response = await fetch(`${address}/skynet.scoring.v1.ContractService/DescribeMetric`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    const used = { ...NOTHING_USED, prompt_tokens: 12, completion_tokens: 3 };
+    expect(await response.json()).toMatchObject({
+      metric_usage: { ...used, calls: 1, cost_usd: 0.02 },
+      gateway_usage: { calls: 2, prompt_tokens: 2 ** 32 - 1, completion_tokens: 3 },
+      max_cost_usd: 2.5,
+    });
+    await limited.close({ drainTimeoutMs: 0 });
   });
 
   test("CheckContract streams to a Connect client, the verdict last", async () => {

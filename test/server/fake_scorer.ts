@@ -1,6 +1,9 @@
+import { Meter } from "../../src/model/meter.js";
 import type { Case } from "../../src/scoring/case.js";
-import type { CaseResult, Outcome } from "../../src/scoring/result.js";
+import { ObservationBook } from "../../src/scoring/observation_book.js";
+import type { CaseError, CaseResult, Outcome } from "../../src/scoring/result.js";
 import { type MetricDescription, type ScoreCall, type Scorer, ScorerError } from "../../src/scoring/scorer.js";
+import { memoryLog } from "./memory_log.js";
 
 /** A metric that loaded. */
 export const METRIC: MetricDescription = {
@@ -19,6 +22,7 @@ export const METRIC: MetricDescription = {
   startMethod: "fork",
   startMethodReason: "",
   loadMs: 12,
+  runFile: "",
 };
 
 export function scored(value: number, feedback = "Correct, as expected."): Outcome {
@@ -28,9 +32,17 @@ export function scored(value: number, feedback = "Correct, as expected."): Outco
 /** A scorer without workers: one case after the other, each as `outcome` says. */
 export class FakeScorer implements Scorer {
   readonly metricTimeoutMs = 60_000;
+  readonly runTimeoutMs = 30_000;
+  readonly metricMeter = new Meter();
+  readonly gatewayMeter = new Meter();
+  readonly observations = new ObservationBook(this.gatewayMeter, memoryLog());
   metric = METRIC;
   outcome: (item: Case, call: number) => Outcome | Promise<Outcome> = () => scored(1);
   metricMs = 0.5;
+  /** What a run of the artifact comes to, for a case without output. */
+  run: (item: Case) => Pick<CaseResult, "output" | "observation"> | CaseError = () => ({
+    output: Buffer.from('"ran"'),
+  });
 
   /** What happened to it. */
   readonly seen: Case[] = [];
@@ -43,6 +55,10 @@ export class FakeScorer implements Scorer {
   #closed = false;
   readonly #listeners = new Set<(ready: boolean) => void>();
   readonly #changes = new Set<() => void>();
+
+  modelUsage() {
+    return { metric: this.metricMeter.usage(), gateway: this.gatewayMeter.usage() };
+  }
 
   describe(): MetricDescription {
     return this.metric;
@@ -116,8 +132,7 @@ export class FakeScorer implements Scorer {
         for (const item of batch) {
           this.seen.push(item);
           this.#changed();
-          const outcome = await Promise.race([aborted, this.#outcomeOf(item, call)]);
-          results.push({ id: item.id, index: item.index, outcome, queuedMs: 0.25, metricMs: this.metricMs });
+          results.push(await Promise.race([aborted, this.#resultOf(item, call)]));
         }
         yield results;
       }
@@ -125,6 +140,17 @@ export class FakeScorer implements Scorer {
       this.finalized += 1;
       this.#changed();
     }
+  }
+
+  async #resultOf(item: Case, call: number): Promise<CaseResult> {
+    const rest = { id: item.id, index: item.index, queuedMs: 0.25, metricMs: this.metricMs };
+    if (item.output !== undefined || item.artifact === undefined) {
+      const observation = item.observed === undefined ? {} : { observation: item.observed };
+      return { ...rest, ...observation, outcome: await this.#outcomeOf(item, call) };
+    }
+    const ran = this.run(item);
+    if ("kind" in ran) return { ...rest, isRun: true, outcome: ran };
+    return { ...rest, isRun: true, ...ran, outcome: await this.#outcomeOf(item, call) };
   }
 
   async #outcomeOf(item: Case, call: number): Promise<Outcome> {

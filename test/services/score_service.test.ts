@@ -4,7 +4,7 @@ import type { Case } from "../../src/scoring/case.js";
 import type { CaseResult } from "../../src/scoring/result.js";
 import { type MetricDescription, type ScoreCall, ScorerError } from "../../src/scoring/scorer.js";
 import type { CallContext } from "../../src/services/call_context.js";
-import { type CaseBatch, RUN_NOT_AVAILABLE, ScoreService } from "../../src/services/score_service.js";
+import { type CaseBatch, ScoreService } from "../../src/services/score_service.js";
 import { FakeScorer, METRIC, scored } from "../server/fake_scorer.js";
 
 function contextOf(fingerprints: string[] = []): CallContext {
@@ -67,11 +67,16 @@ describe("scoreBatch", () => {
     expect(results.map(({ index }) => index)).toEqual([0, 1, 2]);
   });
 
-  test("with an artifact, a case without output is told that it cannot be run yet; an earlier fault stays", async () => {
+  test("with an artifact, each case of the request carries it", async () => {
     const scorer = new FakeScorer();
-    const cases = [item(0), item(1, { output: undefined }), item(2, { output: undefined, fault: "its own" })];
-    await new ScoreService(scorer).scoreBatch({ cases, artifact: new Uint8Array([0x31]) }, contextOf());
-    expect(scorer.seen.map(({ fault }) => fault)).toEqual([undefined, RUN_NOT_AVAILABLE, "its own"]);
+    const artifact = new Uint8Array([0x31]);
+    const batches = stream(
+      { cases: [item(0), item(1, { output: undefined })], artifact },
+      { cases: [item(2)], artifact: undefined },
+    );
+    const results = new ScoreService(scorer).score(batches, contextOf());
+    for await (const ready of results) expect(ready).not.toHaveLength(0);
+    expect(scorer.seen.map((one) => one.artifact)).toEqual([artifact, artifact, undefined]);
   });
 
   test("without an artifact, cases go to the scorer as they are", async () => {

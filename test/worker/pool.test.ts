@@ -458,6 +458,27 @@ describe.runIf(process.platform === "linux")("ending a worker", () => {
     await close(pool);
   });
 
+  test("a busy one that nobody needs any more is killed at once", async () => {
+    const pool = await openWith(1);
+    const worker = idleWorker();
+    const process = firstProcess();
+    worker.run([chunkCase()]);
+    worker.end("surplus");
+    expect(process.signals).toEqual([{ signal: 9, group: true }]);
+    await close(pool);
+  });
+
+  test("runs that kill their processes, one after the other, hold up no further run", async () => {
+    const pool = await openWith(1, { kind: "run" });
+    for (let run = 1; run <= 20; run++) {
+      idleWorker().run([chunkCase()]);
+      firstProcess().die({ exitCode: 1 });
+      await vi.advanceTimersByTimeAsync(5);
+      expect(listener.deaths).toHaveLength(run);
+    }
+    await close(pool);
+  });
+
   test("a starting worker is killed", async () => {
     templates.behaviour.worker = "hangs";
     const pool = await openWith(1);

@@ -1,0 +1,40 @@
+import { type Attempt, sampleName } from "./contract_attempt.js";
+import { rounded } from "./contract_step.js";
+
+const PARTS = ["accuracy", "speed", "cost"] as const;
+
+/** What each part of a `REWARD_SPEC` scored on each sample, and what of it could not be measured. `scored`: one attempt a sample. */
+export function rewardParts(scored: readonly Attempt[]): string {
+  return scored.map((attempt) => `${sampleName(attempt.sample)} scored ${scoreOf(attempt)}`).join("; ");
+}
+
+/** A `REWARD_SPEC` that the metric's return value does not come from. */
+export function rewardWarnings(scored: readonly Attempt[]): string[] {
+  const without = scored.filter((attempt) => PARTS.some((part) => partOf(attempt, part) === undefined));
+  if (without.length === 0) return [];
+  const whose = without.map(({ sample }) => sampleName(sample)).join(", ");
+  return [
+    `REWARD_SPEC is defined, and the scores of ${whose} lack its parts; return reward(REWARD_SPEC, accuracy, feedback)`,
+  ];
+}
+
+function scoreOf(attempt: Attempt): string {
+  const { outcome } = attempt.result;
+  const value = outcome.kind === "score" ? rounded(outcome.value) : 0;
+  const parts = PARTS.flatMap((part) => {
+    const scored = partOf(attempt, part);
+    return scored === undefined ? [] : [`${part} ${rounded(scored)}${notMeasured(attempt, part)}`];
+  });
+  return parts.length === 0 ? String(value) : `${value}: ${parts.join(", ")}`;
+}
+
+function partOf({ result: { outcome } }: Attempt, part: string): number | undefined {
+  return outcome.kind === "score" ? outcome.scores.find(([name]) => name === part)?.[1] : undefined;
+}
+
+function notMeasured({ result: { observation } }: Attempt, part: (typeof PARTS)[number]): string {
+  if (part === "accuracy") return "";
+  if (observation === undefined) return " (not measured: the sample brings its output, without an observation)";
+  const { reason } = observation.usage.cost;
+  return part === "cost" && reason !== undefined ? ` (not measured: ${reason})` : "";
+}
