@@ -16,7 +16,7 @@ from conftest import StartRuns, StartWorker, WriteMetric, shared_folder
 from fake_sidecar import FakeSidecar, Message, Peer
 
 import skynet
-from skynet._worker.rows import METRIC_EXCEPTION
+from skynet._worker.rows import METRIC_EXCEPTION, SCORE
 
 USAGE = {"prompt_tokens": 2006, "cached_prompt_tokens": 1920, "completion_tokens": 300, "reasoning_tokens": 17}
 
@@ -316,6 +316,50 @@ except TimeoutError as error:
         assert finish(sidecar, worker, number) == ["['too late', 'in time']"]
 
 
+def test_alarms_at_any_moment_lose_no_answer(start_worker: StartWorker) -> None:
+    source = """
+import random, signal, threading
+from skynet import llm
+class Late(Exception): pass
+def fire(*_): raise Late
+signal.signal(signal.SIGALRM, fire)
+def ask(count):
+    for n in range(count):
+        name = f"{threading.get_ident()}-{n}"
+        assert llm(name) == name
+def score(input, output):
+    threads = [threading.Thread(target=ask, args=(200,)) for _ in range(output)]
+    for thread in threads: thread.start()
+    known = late = 0
+    for n in range(400):
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 8e-4))
+                known += llm(str(n)) == str(n)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Late:
+            late += 1
+    for thread in threads: thread.join()
+    return known + late, {"feedback": ""}
+"""
+    sidecar, worker = start_worker(source)
+    answered = 0
+
+    def has_finished() -> bool:
+        nonlocal answered
+        for call in worker.of_type("model_call")[answered:]:
+            worker.answer(call["call"], call["messages"][0]["content"])
+            answered += 1
+        return worker.has_finished(1)
+
+    worker.send_chunk(1, [(b"{}", b"0"), (b"{}", b"3")])
+    sidecar.until(has_finished, "for all answers")
+    # One may be known and late.
+    assert [row.kind for row in worker.all_rows(1)] == [SCORE] * 2
+    assert all(row.value >= 400 for row in worker.all_rows(1))
+
+
 def test_the_end_of_the_sidecar_wakes_everybody(start_worker: StartWorker, tmp_path: Path) -> None:
     sidecar, worker = start_worker(DOES)
     log = tmp_path / "log"
@@ -348,7 +392,7 @@ def test_a_process_that_the_metric_forks_is_told_that_it_cannot_ask(start_worker
     action = """
 waits = threading.Thread(target=llm, args=("parent",))
 waits.start()
-while not skynet.metric_call.current.models._inbox._waiting: time.sleep(0.001)
+while not skynet.metric_call.current.models._inbox._receivers: time.sleep(0.001)
 reader, writer = os.pipe()
 if not os.fork():
     try:

@@ -280,31 +280,49 @@ def test_an_idle_run_worker_leaves_at_an_interrupt_and_with_its_connection(start
     assert (sidecar.ended(2)["exit_code"], sidecar.ended(2)["signal"]) == (0, None)
 
 
+# Starts a process that belongs to no group of the run's, and whose parent ends at once.
+DAEMON = """
+starts = '''
+import subprocess
+print(subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=subprocess.DEVNULL).pid)
+'''
+print(subprocess.run([sys.executable, "-c", starts], check=True, stdout=subprocess.PIPE, text=True).stdout)
+"""
+
+
 @pytest.mark.parametrize(
     "leaves",
     [
         "print(subprocess.Popen(['sleep', '1000']).pid)",
         "print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)",
-        "subprocess.run([sys.executable, '-c', \"import subprocess; print(subprocess.Popen(['sleep', '1000'], "
-        'start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid)"], check=True)',
+        DAEMON,
     ],
 )
 def test_nothing_that_a_run_started_outlives_it(start_runs: StartRuns, start_method: str, leaves: str) -> None:
     sidecar = start_runs(DOES, start_method)
     other = sidecar.start(2)
-    keeps = "print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)\ntime.sleep(1000)"
-    other.send_chunk(1, [(b"{}", json.dumps(keeps).encode())])
+    other.send_chunk(1, [(b"{}", json.dumps(DAEMON + "time.sleep(1000)").encode())])
     sidecar.until(lambda: other.printed().endswith("\n"))
     sidecar.run(1, leaves)
     worker = sidecar.worker(1)
     assert worker is not None
     sidecar.ended(1)
-    sidecar.until(lambda: worker.printed() or sidecar.logged.get("w1.out"))
-    pid = int(worker.printed() or sidecar.logged["w1.out"])
+    pid = int(worker.printed())
     wait_until(lambda: not is_alive(pid))
     # What a run that goes on has started goes on too.
     assert is_alive(int(other.printed()))
     assert sidecar.run(3, "result = 3").text == "3"
+
+
+def test_what_loading_started_belongs_to_no_run(start_runs: StartRuns) -> None:
+    sidecar = start_runs("import subprocess\nserver = subprocess.Popen(['sleep', '1000'])\nprint(server.pid)\n" + DOES)
+    assert sidecar.template is not None
+    pid = int(sidecar.template.printed())
+    for number in (1, 2):
+        assert sidecar.run(number, "result = 1").text == "1"
+        sidecar.ended(number)
+    # By the second run's start all of the first one's end is done.
+    assert is_alive(pid)
 
 
 def test_a_process_that_a_run_forked_answers_nothing(start_runs: StartRuns, start_method: str) -> None:

@@ -1,16 +1,15 @@
-"""What the sidecar sends to a worker: chunks for the main thread, answers for whoever asked a model.
-
-No thread stands by for this: whoever waits reads the connection, one at a time, and hands out what comes.
-"""
+"""What the sidecar sends to a worker: chunks for the main thread, answers for whoever asked a model."""
 
 from __future__ import annotations
 
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable
+from contextlib import suppress
 
 from skynet._worker import messages
 from skynet._worker.chunk import Chunk
-from skynet._worker.connection import Connection, decode_message
+from skynet._worker.connection import Connection, decode_message, hold_signals_back
 from skynet._worker.frames import CHUNK, ProtocolError
 from skynet._worker.messages import Reply
 
@@ -32,92 +31,82 @@ class Waiting:
         self._asleep.acquire()
 
     def wake(self) -> None:
-        try:
+        # It may be awake already.
+        with suppress(RuntimeError):
             self._asleep.release()
-        except RuntimeError:
-            # It is awake already.
-            pass
 
 
 class Inbox:
-    """Shares one connection among the threads that wait for something.
+    """Reads a worker's connection and hands out what comes.
 
-    A signal's handler may raise in any of this on the main thread: who waits is then no longer counted on, and
-    everybody else gets what is theirs.
+    The main thread reads for itself while nobody has asked a model. From then on a thread does, as the metric's signal
+    handlers run on the main thread and may raise anywhere: here they interrupt a wait, and nothing else.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # Reentrant: a signal's handler may ask a model too.
-        self._lock = threading.RLock()
-        # In the order of their coming.
-        self._waiting: dict[Waiting, None] = {}
-        # Who reads. While it is `None` and anybody waits, one of them has been woken to take its place.
-        self._reader: Waiting | None = None
+        # Held by whoever reads.
+        self._reading = threading.Lock()
+        self._has_thread = False
         self._receivers: dict[int, Receive] = {}
         self._chunks: list[Chunk] = []
-        self._chunk_wanted: Waiting | None = None
+        self._main_waits = Waiting()
         self._failure: Exception | None = None
         self.has_ended = False
 
     def next_chunk(self) -> Chunk | None:
         """Waits for a chunk, on the main thread; `None` where the other side has closed.
 
-        Raises `OSError`, `ProtocolError`.
+        It stays the next one until `take_chunk`, so that none is lost to a handler that raises. Raises `OSError`,
+        `ProtocolError`.
         """
-        self._chunk_wanted = waiting = Waiting()
-        self.wait(waiting, lambda: self._chunks)
+        while not self._chunks and not self.has_ended:
+            if self._has_thread:
+                self._main_waits.sleep()
+            else:
+                with self._reading:
+                    self._read()
         if self._chunks:
-            return self._chunks.pop()
+            return self._chunks[0]
         if self._failure is not None:
             raise self._failure
         return None
 
+    def take_chunk(self) -> None:
+        self._chunks.clear()
+
     def expect(self, call: int, receive: Receive) -> None:
         """From here on the reply to that call goes to `receive`, on whichever thread reads it."""
         self._receivers[call] = receive
-        if self.has_ended and self._receivers.pop(call, None) is not None:
-            receive(None)
+        if self.has_ended:
+            self.give_up(call)
+        elif not self._has_thread:
+            # In one step, which a signal's handler cannot leave half done; two such threads would take turns.
+            start_new_thread(self._read_on, ())
+            self._has_thread = True
 
     def forget(self, call: int) -> None:
         """Nobody wants that reply any more."""
         self._receivers.pop(call, None)
 
-    def wait(self, waiting: Waiting, is_done: Callable[[], object]) -> None:
-        """Reads, or sleeps while another thread does, until `is_done` or there is nothing to come any more.
-
-        Whoever makes `is_done` true wakes `waiting`.
-        """
-        try:
-            with self._lock:
-                self._waiting[waiting] = None
-            while True:
-                with self._lock:
-                    if self.has_ended or is_done():
-                        return
-                    is_reader = self._reader is None or self._reader is waiting
-                    if is_reader:
-                        self._reader = waiting
-                if is_reader:
-                    self._read()
-                else:
-                    waiting.sleep()
-        finally:
-            self._leave(waiting)
+    def give_up(self, call: int) -> None:
+        """That call gets no reply; whoever waits for it is told."""
+        receive = self._receivers.pop(call, None)
+        if receive is not None:
+            receive(None)
 
     def end_in_fork(self) -> None:
-        """In a process that the metric forked: nothing comes here, and whoever held the lock is gone."""
-        self._lock = threading.RLock()
+        """In a process that the metric forked: nothing comes here."""
         self.has_ended = True
 
-    def _leave(self, waiting: Waiting) -> None:
-        with self._lock:
-            self._waiting.pop(waiting, None)
-            if self._reader is None or self._reader is waiting:
-                self._reader = None
-                heir = next(iter(self._waiting), None)
-                if heir is not None:
-                    heir.wake()
+    def _read_on(self) -> None:
+        hold_signals_back()
+        while not self.has_ended:
+            with self._reading:
+                try:
+                    self._read()
+                except Exception as error:
+                    self._end(ProtocolError(f"what came cannot be read: {error}"))
 
     def _read(self) -> None:
         try:
@@ -133,8 +122,7 @@ class Inbox:
         kind, payload = frame
         if kind == CHUNK:
             self._chunks.append(Chunk(payload))
-            if self._chunk_wanted is not None:
-                self._chunk_wanted.wake()
+            self._main_waits.wake()
             return
         message = messages.parse(decode_message(frame))
         if not isinstance(message, messages.ModelAnswer):
@@ -144,10 +132,8 @@ class Inbox:
             receive(message.reply)
 
     def _end(self, failure: Exception | None) -> None:
-        with self._lock:
-            self._failure = failure
-            self.has_ended = True
-            for waiting in list(self._waiting):
-                waiting.wake()
-        while self._receivers:
-            self._receivers.popitem()[1](None)
+        self._failure = failure
+        self.has_ended = True
+        self._main_waits.wake()
+        for call in list(self._receivers):
+            self.give_up(call)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from skynet._worker import messages
 from skynet._worker.connection import Connection, hold_signals_back
 from skynet._worker.frames import ProtocolError, encode_message
-from skynet._worker.inbox import Inbox, Waiting
+from skynet._worker.inbox import Inbox, Receive, Waiting
 from skynet._worker.messages import Reply
 from skynet.metric_call import MetricCall
 
 if TYPE_CHECKING:
     import asyncio
+
+# A frame that the system may not take in one piece, such as one with images.
+LARGE_FRAME_BYTES = 1 << 16
 
 GONE: Reply = {"error": {"message": "the sidecar is gone, and with it the way to the model; nothing can be done here"}}
 
@@ -36,10 +39,6 @@ class ModelCalls:
         self._inbox = inbox
         self._where_in_hand = where_in_hand
         self._numbers = itertools.count(1)
-        # Calls of coroutines: a thread waits for them in the loop's stead, as long as there are any.
-        self._awaited: set[int] = set()
-        self._has_thread = False
-        self._lock = threading.RLock()
 
     def serve(self, call: MetricCall) -> None:
         """From here on the metric can ask."""
@@ -63,10 +62,11 @@ class ModelCalls:
 
         try:
             self._send(call, question, receive)
-            self._inbox.wait(waiting, lambda: replies)
+            while not replies:
+                waiting.sleep()
         finally:
             self._inbox.forget(call)
-        return replies[0] if replies else GONE
+        return replies[0]
 
     async def ask_aio(self, question: Mapping[str, object]) -> Reply:
         """Asks, and lets the running loop do other things until the reply is there."""
@@ -77,7 +77,6 @@ class ModelCalls:
         call = next(self._numbers)
 
         def receive(reply: Reply | None) -> None:
-            self._awaited.discard(call)
             try:
                 loop.call_soon_threadsafe(settle, future, GONE if reply is None else reply)
             except RuntimeError:
@@ -85,45 +84,36 @@ class ModelCalls:
                 pass
 
         try:
-            self._awaited.add(call)
             self._send(call, question, receive)
-            self._wait_in_thread()
             return await future
         finally:
-            self._awaited.discard(call)
             self._inbox.forget(call)
 
-    def _send(self, call: int, question: Mapping[str, object], receive: Callable[[Reply | None], None]) -> None:
-        self._inbox.expect(call, receive)
+    def _send(self, call: int, question: Mapping[str, object], receive: Receive) -> None:
         try:
-            self._connection.send(encode_message(messages.model_call(call, *self._where_in_hand(), question)))
+            frame = encode_message(messages.model_call(call, *self._where_in_hand(), question))
         except ProtocolError as error:
-            self._inbox.forget(call)
             receive({"error": {"message": f"the call is too large: {error}; send fewer or smaller images"}})
+            return
+        self._inbox.expect(call, receive)
+        if len(frame) > LARGE_FRAME_BYTES:
+            # On a thread of its own no handler can cut it short, and no loop waits for it.
+            start_new_thread(self._send_apart, (call, frame))
+            return
+        try:
+            self._connection.send(frame)
         except TimeoutError:
             # The handler of an alarm has raised it.
             raise
         except OSError:
-            self._inbox.forget(call)
-            receive(None)
+            self._inbox.give_up(call)
 
-    def _wait_in_thread(self) -> None:
-        with self._lock:
-            if self._has_thread or not self._awaited:
-                return
-            thread = threading.Thread(target=self._wait_for_awaited, name="skynet-models", daemon=True)
-            thread.start()
-            self._has_thread = True
-
-    def _wait_for_awaited(self) -> None:
-        # They are the main thread's.
+    def _send_apart(self, call: int, frame: bytes) -> None:
         hold_signals_back()
-        while True:
-            self._inbox.wait(Waiting(), lambda: not self._awaited)
-            with self._lock:
-                if not self._awaited or self._inbox.has_ended:
-                    self._has_thread = False
-                    return
+        try:
+            self._connection.send(frame)
+        except OSError:
+            self._inbox.give_up(call)
 
 
 def settle(future: asyncio.Future[Reply], reply: Reply) -> None:

@@ -84,6 +84,7 @@ class Worker:
         chunk = self._next_chunk()
         if chunk is None:
             return False
+        self._inbox.take_chunk()
         if before is not None:
             before()
         self.score_chunk(chunk)
