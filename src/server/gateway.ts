@@ -39,7 +39,7 @@ async function serve(options: GatewayOptions, request: IncomingMessage, response
     await route(options, request, response, abort);
   } catch (reason) {
     // Whoever left hears nothing any more.
-    if (response.destroyed || request.destroyed) return;
+    if (response.destroyed || (request.destroyed && !request.complete)) return;
     const refusal = refusalOf(reason, abort.signal);
     if (refusal === undefined) {
       options.log.error({ err: reason }, "a call through the gateway failed through a fault of the sidecar");
