@@ -387,6 +387,33 @@ ask()
     assert set(lines) == {"the sidecar is gone, and with it the way to the model; nothing can be done here"}
 
 
+def test_a_worker_that_has_asked_leaves_when_its_connection_ends(start_worker: StartWorker, start_method: str) -> None:
+    sidecar, worker = start_worker(DOES, start_method)
+    worker.send_chunk(1, [does("llm('hi')")])
+    calls(sidecar, worker)
+    worker.answer(1, "x")
+    finish(sidecar, worker)
+    sidecar.peers.remove(worker)
+    worker.sock.close()
+    assert (sidecar.ended(1)["exit_code"], sidecar.ended(1)["signal"]) == (0, None)
+
+
+def test_an_alarm_that_ends_a_wait_is_told_with_where_the_metric_was(start_worker: StartWorker) -> None:
+    source = """
+import signal
+from skynet import llm
+def fire(*_): raise TimeoutError("too late")
+signal.signal(signal.SIGALRM, fire)
+def score(input, output):
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    return llm("slow")
+"""
+    sidecar, worker = start_worker(source)
+    (row,) = sidecar.score(worker, [does("")])
+    assert (row.kind, row.text) == (METRIC_EXCEPTION, "TimeoutError: too late (metric.py, line 4)")
+    assert 'return llm("slow")' in row.detail
+
+
 def test_a_process_that_the_metric_forks_is_told_that_it_cannot_ask(start_worker: StartWorker) -> None:
     sidecar, worker = start_worker(DOES)
     action = """

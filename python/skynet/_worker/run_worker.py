@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable
 from mmap import mmap
@@ -96,8 +95,6 @@ class RunWorker:
         if outcome is None:
             return
         run_ns = self._clock() - began
-        # Whatever the sidecar has to say from here on, the answer is to end.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         kind, texts = outcome
         cpu_ns, wait_ns = self._usage.read()
         head = ROWS_HEAD.pack(chunk.number, 1, True, run_ns, cpu_ns, wait_ns)
