@@ -39,6 +39,8 @@ def test_a_run_gets_artifact_and_input_and_its_output_is_json(start_runs: StartR
     assert [(m["chunk"], m["case"], m["text"]) for m in worker.of_type("printed")] == [(1, 0, "running\n")]
     # Nobody told it to.
     assert (sidecar.ended(1)["exit_code"], sidecar.ended(1)["signal"]) == (0, None)
+    # Where the sidecar finds it though it hears of the end first.
+    assert sidecar.outbox(1) == (None, 1, [row])
 
 
 def test_what_the_run_file_prints_without_a_line_end_comes_before_its_row(start_runs: StartRuns) -> None:
@@ -132,6 +134,8 @@ def test_an_output_that_json_cannot_hold_says_what_it_is(start_runs: StartRuns, 
 
 
 def test_an_output_that_is_too_large_is_refused(start_runs: StartRuns) -> None:
+    sidecar = start_runs(DOES)
+    assert len(sidecar.run(1, "result = 'x' * 1_000_000").text) == 1_000_002
     sidecar = start_runs(DOES, max_row_bytes=1000)
     assert sidecar.run(1, "result = 'x' * 998").kind == RAN
     row = sidecar.run(2, "result = 'x' * 999")
