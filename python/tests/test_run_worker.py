@@ -47,7 +47,8 @@ def test_what_the_run_file_prints_without_a_line_end_comes_before_its_row(start_
     sidecar = start_runs("def run(artifact, input): print('partial', end='')")
     worker = sidecar.start(1)
     assert sidecar.score(worker, [(b"{}", b"1")])[0].text == "null"
-    assert worker.printed() == "partial"
+    (printed,) = worker.of_type("printed")
+    assert (printed["chunk"], printed["case"], printed["text"]) == (1, 0, "partial")
 
 
 @pytest.mark.parametrize(

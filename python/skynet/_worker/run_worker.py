@@ -97,11 +97,11 @@ class RunWorker:
         run_ns = self._clock() - began
         kind, texts = outcome
         row = encode_row(0, kind, 0.0, run_ns * 1e-6, texts)
-        self._put_into_outbox(row, chunk.number)
         cpu_ns, wait_ns = self._usage.read()
         head = ROWS_HEAD.pack(chunk.number, 1, True, run_ns, cpu_ns, wait_ns)
         try:
             self._printer.flush()
+            self._put_into_outbox(row, chunk.number)
             self._connection.send(encode_frame(ROWS, head, row))
         finally:
             os._exit(0)
