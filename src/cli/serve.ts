@@ -66,6 +66,10 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     models.client,
     log,
   );
+  // While the metric loads, which is another process's work.
+  models.warmUp().catch((err: unknown) => {
+    log.error({ err }, "model calls cannot be prepared, and each of them will fail");
+  });
   const reloader = new Reloader(async () => (await opening).reload(), log);
   // From the start on: its default is to end the process.
   process.on("SIGHUP", () => {

@@ -30,6 +30,9 @@ export interface Models {
   readonly provider: HttpProvider;
   readonly account: ModelAccount;
 
+  /** Does what the first call would otherwise wait for, where a model was chosen. Connects to nobody. */
+  warmUp(): Promise<void>;
+
   /** Ends all connections to the provider. */
   close(): Promise<void>;
 }
@@ -50,5 +53,13 @@ export function openModels(options: ModelOptions, log: Log): Models {
   const budget = new Budget(options.maxCostUsd === undefined ? undefined : new Big(options.maxCostUsd), log);
   const account = new ModelAccount(async () => new Prices(provider.baseUrl, own, await openCatalogue()), budget);
   const client = new ModelClient({ provider, account, models: { metricModel, reflectionModel }, log });
-  return { client, provider, account, close: () => provider.close() };
+  return {
+    client,
+    provider,
+    account,
+    warmUp: async () => {
+      if (isModelChosen) await Promise.all([provider.warmUp(), account.warmUp()]);
+    },
+    close: () => provider.close(),
+  };
 }

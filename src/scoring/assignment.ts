@@ -19,6 +19,7 @@ export class Assignment {
   /** By position; made when the first model call comes. */
   #meters: Map<number, CallMeter> | undefined;
   #modelCalls: AbortController | undefined;
+  #pendingModelCalls = 0;
 
   constructor(
     readonly call: Call,
@@ -33,14 +34,19 @@ export class Assignment {
     this.#settled = new Array<boolean>(cases.length).fill(false);
   }
 
-  /** Aborted when nobody waits for the chunk's model calls any more. */
-  get signal(): AbortSignal {
+  /** A model call begins: it is over when `signal` is aborted, as nobody waits for it any more; `ended` is to be called once. */
+  beginModelCall(): { readonly signal: AbortSignal; readonly ended: () => void } {
+    this.#pendingModelCalls += 1;
     this.#modelCalls ??= new AbortController();
-    return this.#modelCalls.signal;
+    const ended = (): void => {
+      this.#pendingModelCalls -= 1;
+    };
+    return { signal: this.#modelCalls.signal, ended };
   }
 
   abortModelCalls(): void {
-    this.#modelCalls?.abort();
+    // Of those that ended there is nothing to abort, and it has its cost for each case.
+    if (this.#pendingModelCalls > 0) this.#modelCalls?.abort();
   }
 
   /** Counts the model calls of the case at a position, and in `total`. */

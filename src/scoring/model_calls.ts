@@ -23,7 +23,9 @@ export class ModelCalls {
     const own = isOfCase ? assignment.meter(call.position, this.total) : undefined;
     const counted = own?.begin();
     const meter = own?.meter ?? this.total;
-    const reply = await this.#reply(call, { signal: assignment.signal, deadlineAt, meter });
+    const { signal, ended } = assignment.beginModelCall();
+    const reply = await this.#reply(call, { signal, deadlineAt, meter });
+    ended();
     counted?.();
     worker.answer(call.call, reply);
   }

@@ -118,6 +118,8 @@ export class Scheduler implements WorkerListener {
     const began = position === undefined ? performance.now() : beganAt;
     const deadlineAt = began + this.options.metricTimeoutMs + MODEL_CALL_GRACE_MS;
     void this.options.models.ask(worker, assignment, call, deadlineAt);
+    this.options.count.asks();
+    if (this.#turns.cases > 0) this.#dispatch();
   }
 
   died(worker: Worker, death: Death): void {

@@ -18,6 +18,7 @@ export class WorkerCount {
   #wallMs = 0;
   #busyMs = 0;
   #running: Usage = { wallMs: 0, busyMs: 0 };
+  #asks = false;
 
   constructor(
     /** Cores that this process may use. */
@@ -44,9 +45,15 @@ export class WorkerCount {
     this.#running = running;
   }
 
+  /** The metric asks a model, and so waits: as long as nothing else is known of it, all may. */
+  asks(): void {
+    this.#asks = true;
+  }
+
   /** How many workers should have a case in hand now. */
   target(): number {
     if (this.fixed !== undefined) return this.fixed;
+    if (this.#asks && this.#wallMs < ENOUGH_MS) return this.most;
     const wallMs = this.#wallMs + this.#running.wallMs;
     if (wallMs < ENOUGH_MS) return this.first;
     const busyMs = Math.max(this.#busyMs + this.#running.busyMs, wallMs / this.most);

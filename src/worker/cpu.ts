@@ -9,6 +9,8 @@ export interface CpuTimes {
 
 /** A kernel's clock tick, in which `/proc/<pid>/stat` counts; 100 a second on every Linux that Node runs on. */
 const TICK_MS = 10;
+/** Of a process with more threads the files are not kept open. */
+const MOST_OPEN_THREADS = 8;
 /** More processes than this below one worker are not counted. */
 const MOST_DESCENDANTS = 64;
 
@@ -21,12 +23,12 @@ const buffer = Buffer.alloc(4096);
 export class CpuMeter {
   readonly #stat: number | undefined;
   readonly #schedstat: number | undefined;
-  readonly #children: number | undefined;
+  readonly #children: ChildrenFiles;
 
-  constructor(private readonly pid: number) {
+  constructor(pid: number) {
     this.#stat = open(`/proc/${pid}/stat`);
     this.#schedstat = open(`/proc/${pid}/schedstat`);
-    this.#children = open(`/proc/${pid}/task/${pid}/children`);
+    this.#children = new ChildrenFiles(pid);
   }
 
   /** `undefined` where the system does not tell. */
@@ -43,13 +45,12 @@ export class CpuMeter {
   }
 
   close(): void {
-    for (const fd of [this.#stat, this.#schedstat, this.#children]) {
-      if (fd !== undefined) closeSync(fd);
-    }
+    closeAll([this.#stat, this.#schedstat]);
+    this.#children.close();
   }
 
   #descendantsMs(threads: number): number {
-    const first = threads > 1 ? childrenOf(this.pid) : numbers(readAt(this.#children));
+    const first = this.#children.read(threads);
     if (first.length === 0) return 0;
     let sum = 0;
     const found = [...first];
@@ -61,6 +62,39 @@ export class CpuMeter {
     }
     return sum;
   }
+}
+
+/** What the threads of a process have started. The threads' files are found anew when one has come or gone. */
+class ChildrenFiles {
+  #fds: (number | undefined)[] = [];
+
+  constructor(private readonly pid: number) {}
+
+  /** The ids of all children of a process that has so many threads. */
+  read(threads: number): number[] {
+    if (threads > MOST_OPEN_THREADS) return childrenOf(this.pid);
+    if (threads !== this.#fds.length) this.#open();
+    let texts = this.#fds.map(tryReadAt);
+    if (texts.includes(undefined)) {
+      this.#open();
+      texts = this.#fds.map(tryReadAt);
+    }
+    return texts.flatMap((text) => (text === undefined || text === "" ? [] : numbers(text)));
+  }
+
+  close(): void {
+    closeAll(this.#fds);
+    this.#fds = [];
+  }
+
+  #open(): void {
+    this.close();
+    this.#fds = tasksOf(this.pid).map((task) => open(`/proc/${this.pid}/task/${task}/children`));
+  }
+}
+
+function closeAll(fds: readonly (number | undefined)[]): void {
+  for (const fd of fds) if (fd !== undefined) closeSync(fd);
 }
 
 /** `/proc/<pid>/stat`: the command's name stands in parentheses and may hold any. */
@@ -83,8 +117,13 @@ export function parseSchedstat(text: string): CpuTimes | undefined {
 
 /** Children of all threads of a process. */
 function childrenOf(pid: number): number[] {
+  return tasksOf(pid).flatMap((task) => numbers(readWhole(`/proc/${pid}/task/${task}/children`)));
+}
+
+/** The ids of a process's threads. */
+function tasksOf(pid: number): string[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((task) => numbers(readWhole(`/proc/${pid}/task/${task}/children`)));
+    return readdirSync(`/proc/${pid}/task`);
   } catch {
     return []; // It is gone.
   }
@@ -104,11 +143,16 @@ function open(path: string): number | undefined {
 
 /** Empty where there is no such file, or its process is gone. */
 function readAt(fd: number | undefined): string {
-  if (fd === undefined) return "";
+  return tryReadAt(fd) ?? "";
+}
+
+/** `undefined` where there is no such file, or its process or thread is gone. */
+function tryReadAt(fd: number | undefined): string | undefined {
+  if (fd === undefined) return undefined;
   try {
     return buffer.toString("latin1", 0, readSync(fd, buffer, 0, buffer.length, 0));
   } catch {
-    return "";
+    return undefined;
   }
 }
 
