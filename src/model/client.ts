@@ -48,6 +48,12 @@ export class ModelClient {
     this.#retry = options.retry ?? RETRY_POLICY;
   }
 
+  /** Whether a call that names no model goes to one. */
+  get hasModel(): boolean {
+    const { metricModel, reflectionModel } = this.options.models;
+    return metricModel !== undefined || reflectionModel !== undefined;
+  }
+
   /** Asks for one chat completion. Throws `ModelCallError`, and nothing else; its cost is counted then too. */
   async complete(request: ModelRequest, { signal, deadlineAt, meter }: CompleteOptions = {}): Promise<ModelAnswer> {
     const model = chooseModel(request.model, this.options.models);

@@ -44,6 +44,11 @@ export class Assignment {
     return { signal: this.#modelCalls.signal, ended };
   }
 
+  /** Whether the metric waits for a model at this moment. */
+  get isAsking(): boolean {
+    return this.#pendingModelCalls > 0;
+  }
+
   abortModelCalls(): void {
     // Of those that ended there is nothing to abort, and it has its cost for each case.
     if (this.#pendingModelCalls > 0) this.#modelCalls?.abort();

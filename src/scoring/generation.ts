@@ -26,6 +26,8 @@ export interface GenerationOptions {
   /** `undefined`: artifacts are not run. */
   readonly run: RunOptions | undefined;
   readonly models: ModelCalls;
+  /** A model was chosen for the metric, which so will wait for it. */
+  readonly isJudge: boolean;
   readonly observations: Observations;
   readonly flight: TotalFlight;
   readonly openPool: OpenPool;
@@ -66,7 +68,7 @@ export class Generation implements CallHost {
     const scheduler = new Scheduler({
       metricTimeoutMs: options.metricTimeoutMs,
       seed: options.seed,
-      count: new WorkerCount(options.cores, options.maxWorkers, options.workers),
+      count: new WorkerCount(options.cores, options.maxWorkers, options.workers, options.isJudge),
       models: options.models,
       faults,
       fits: workersThatFit(),

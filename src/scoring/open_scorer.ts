@@ -38,7 +38,7 @@ export interface ScorerOptions {
  */
 export async function openScorer(
   options: ScorerOptions,
-  client: Pick<ModelClient, "complete">,
+  client: Pick<ModelClient, "complete" | "hasModel">,
   log: Log,
   open: OpenPool = openPool,
 ): Promise<Scorer> {
@@ -50,6 +50,7 @@ export async function openScorer(
     pool: { python, startMethod, loadTimeoutMs, maxRowBytes },
     cores: availableParallelism(),
     models: new ModelCalls(client, metricMeter, log),
+    isJudge: client.hasModel,
     observations: new ObservationBook(gatewayMeter, log),
     flight: new TotalFlight(),
     openPool: open,

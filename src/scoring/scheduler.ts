@@ -46,6 +46,7 @@ export class Scheduler implements WorkerListener {
   readonly #idle = new Set<Worker>();
   readonly #busy = new Map<Worker, Assignment>();
   #pool: Pool | undefined;
+  #hasStood = false;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: SchedulerOptions) {}
@@ -93,6 +94,7 @@ export class Scheduler implements WorkerListener {
   // From workers.
 
   idle(worker: Worker): void {
+    this.#makeReady();
     const assignment = this.#busy.get(worker);
     this.#busy.delete(worker);
     this.#idle.add(worker);
@@ -152,17 +154,32 @@ export class Scheduler implements WorkerListener {
     }
   }
 
-  /** How many workers to keep busy; asks the pool for those that are missing. */
-  #target(): number {
+  /** The first worker stands: those that will be needed follow it. */
+  #makeReady(): void {
+    if (this.#hasStood) return;
+    this.#hasStood = true;
+    if (this.options.count.ready > this.options.count.first) this.#want(this.options.count.ready);
+  }
+
+  #want(wanted: number): void {
     const { count, fits } = this.options;
     const pool = this.#pool;
-    if (pool === undefined) return 0;
-    const target = count.target();
-    const wanted = Math.min(target, this.#busy.size + this.#turns.cases);
-    if (wanted > pool.workers.size) {
-      const room = count.fixed === undefined ? fits(pool.workers) : undefined;
-      pool.want(Math.max(count.first, Math.min(wanted, room ?? wanted)));
-    }
+    if (pool === undefined || wanted <= pool.workers.size) return;
+    const room = count.fixed === undefined ? fits(pool.workers) : undefined;
+    pool.want(Math.max(count.first, Math.min(wanted, room ?? wanted)));
+  }
+
+  #asking(): number {
+    let asking = 0;
+    for (const assignment of this.#busy.values()) if (assignment.isAsking) asking += 1;
+    return asking;
+  }
+
+  /** How many workers to keep busy; asks the pool for those that are missing. */
+  #target(): number {
+    if (this.#pool === undefined) return 0;
+    const target = this.options.count.target(this.#asking());
+    this.#want(Math.min(target, this.#busy.size + this.#turns.cases));
     return target;
   }
 

@@ -18,7 +18,6 @@ export class WorkerCount {
   #wallMs = 0;
   #busyMs = 0;
   #running: Usage = { wallMs: 0, busyMs: 0 };
-  #asks = false;
 
   constructor(
     /** Cores that this process may use. */
@@ -27,11 +26,18 @@ export class WorkerCount {
     readonly most: number,
     /** Exactly so many, where the user said so. */
     readonly fixed: number | undefined,
+    /** Whether the metric is known to ask models, and so to wait. */
+    private isJudge = false,
   ) {}
 
   /** How many to begin with. */
   get first(): number {
     return this.fixed ?? Math.min(this.cores, this.most);
+  }
+
+  /** How many to have ready then, before any case has come: forking takes longer than a first model call. */
+  get ready(): number {
+    return this.isJudge && this.fixed === undefined ? this.most : this.first;
   }
 
   /** Remembers what finished cases used. */
@@ -47,13 +53,18 @@ export class WorkerCount {
 
   /** The metric asks a model, and so waits: as long as nothing else is known of it, all may. */
   asks(): void {
-    this.#asks = true;
+    this.isJudge = true;
   }
 
-  /** How many workers should have a case in hand now. */
-  target(): number {
+  /** How many workers should have a case in hand now, where `asking` of them wait for a model: those leave their cores to others. */
+  target(asking = 0): number {
     if (this.fixed !== undefined) return this.fixed;
-    if (this.#asks && this.#wallMs < ENOUGH_MS) return this.most;
+    const learned = this.#learned();
+    return asking === 0 ? learned : Math.max(learned, Math.min(this.most, asking + this.cores));
+  }
+
+  #learned(): number {
+    if (this.isJudge && this.#wallMs < ENOUGH_MS) return this.most;
     const wallMs = this.#wallMs + this.#running.wallMs;
     if (wallMs < ENOUGH_MS) return this.first;
     const busyMs = Math.max(this.#busyMs + this.#running.busyMs, wallMs / this.most);

@@ -39,7 +39,7 @@ const OPTIONS = {
   run: undefined,
 } as const;
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
+const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 const never = new AbortController().signal;
 
 /** Opens a scorer whose loads find these metrics, one after the other. */

@@ -27,7 +27,7 @@ const LOADED: LoadedMetric = {
 };
 const RUN: LoadedMetric = { ...LOADED, file: "run.py" };
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
+const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 const GATEWAY = "http://127.0.0.1:4000/v1";
 const never = new AbortController().signal;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

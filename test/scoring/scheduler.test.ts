@@ -32,7 +32,7 @@ const METRIC: MetricDescription = {
 };
 
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-const NO_MODEL = { complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
+const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 
 interface Setup {
   readonly timeoutMs?: number;
