@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { Backoff, type StartStamp } from "./backoff.js";
+import { howItEnded } from "./exit_words.js";
 import { choosePython, loadDeath } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport } from "./messages.js";
@@ -322,12 +323,16 @@ class WorkerPool implements Pool {
       return;
     }
     if (entry.wasTold) this.listener.died(worker, death);
-    else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(end.why);
+    else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(whyNotReady(end, death));
   }
 
   #whyNotLoaded(end: WorkerEnd, death: Death): string {
     return end.kind === "late" ? loadTimeout(this.#metricPath, this.options.loadTimeoutMs) : loadDeath(death);
   }
+}
+
+function whyNotReady(end: Exclude<WorkerEnd, { kind: "told" }>, death: Death): string {
+  return end.kind === "died" ? `a worker ${howItEnded(death)} before it was ready` : end.why;
 }
 
 /** Text without the end of its last line. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { howItEnded } from "./exit_words.js";
 import { loadDeath, startFailure } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport, StartMethod } from "./messages.js";
@@ -164,9 +165,7 @@ export class TemplateKeeper {
   #whyGone(exit: TemplateExit): string {
     if (!exit.saidHello) return startFailure(this.options.python, exit);
     if (!this.#isReady && this.#startMethod === "fork") return loadDeath(exit);
-    const how =
-      exit.signal === undefined ? `exited with code ${exit.exitCode ?? "unknown"}` : `was killed by ${exit.signal}`;
-    return `the process that starts workers ${how}`;
+    return `the process that starts workers ${howItEnded(exit)}`;
   }
 
   #setDeadline(milliseconds: number, reason: string): void {

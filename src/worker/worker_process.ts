@@ -21,8 +21,8 @@ export const OTHER_HALF_MS = 500;
 /** Why a worker ends: what it was told, or what became of it. The first reason stays. */
 export type WorkerEnd =
   | { readonly kind: "told"; readonly reason: EndReason }
-  /** `late`: it was not ready in time. */
-  | { readonly kind: "died" | "late"; readonly why: string };
+  /** `died`: by itself; `late`: it was not ready in time; `unusable`: it could not be started, or not be used. */
+  | { readonly kind: "died" | "late" | "unusable"; readonly why: string };
 
 export interface WorkerEvents {
   /** It has loaded the metric itself. */
@@ -69,7 +69,7 @@ export class WorkerProcess implements Worker {
     private readonly host: WorkerHost,
   ) {
     this.#setTimer(host.startTimeoutMs, () => {
-      this.#die(`it was not ready within ${host.startTimeoutMs / 1000} s`, "late");
+      this.#die(`a worker was not ready within ${host.startTimeoutMs / 1000} s`, "late");
       this.#kill();
     });
   }
@@ -175,7 +175,7 @@ export class WorkerProcess implements Worker {
       this.#finish();
       return;
     }
-    this.#die("its process ended");
+    this.#die("its process ended", "died");
     this.#setTimer(OTHER_HALF_MS, () => {
       this.#finish();
     });
@@ -188,13 +188,13 @@ export class WorkerProcess implements Worker {
   }
 
   startFailed(error: string): void {
-    this.#die(`it could not be started: ${error}`);
+    this.#die(`a worker could not be started: ${error}`, "unusable");
     this.#finish();
   }
 
   /** It cannot be used, as `why` says: a start that failed. */
   refuse(why: string): void {
-    this.#die(why);
+    this.#die(why, "unusable");
     this.#kill();
   }
 
@@ -270,7 +270,7 @@ export class WorkerProcess implements Worker {
 
   #breach(why: string): void {
     this.host.log.error({ worker: this.number, pid: this.#pid }, `worker ${this.number} is killed: ${why}`);
-    this.#die(why);
+    this.#die(why, "unusable");
     this.#kill();
   }
 
@@ -282,7 +282,7 @@ export class WorkerProcess implements Worker {
       return;
     }
     if (this.#end !== undefined) return;
-    this.#die(problem ?? "its connection ended");
+    this.#die(problem ?? "its connection ended", "died");
     this.#setTimer(OTHER_HALF_MS, () => {
       const fields = { worker: this.number, pid: this.#pid };
       this.host.log.error(
@@ -294,7 +294,7 @@ export class WorkerProcess implements Worker {
   }
 
   /** It ends for a reason of its own, unless it is ending already. */
-  #die(why: string, kind: "died" | "late" = "died"): void {
+  #die(why: string, kind: "died" | "late" | "unusable"): void {
     if (this.#end !== undefined) return;
     this.#end = { kind, why };
     this.#state = "ending";

@@ -269,10 +269,19 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     templates.behaviour.worker = "start_failed";
     firstProcess().die({ exitCode: 1 });
     await vi.advanceTimersByTimeAsync(200);
-    expect(listener.reasons[0]).toBe("it could not be started: no more processes");
+    expect(listener.reasons[0]).toBe("a worker could not be started: no more processes");
     templates.behaviour.worker = "ready";
     await vi.advanceTimersByTimeAsync(1_000);
     expect(processes()).toHaveLength(1);
+    await close(pool);
+  });
+
+  test("a worker that dies before it is ready is a failed start, told with how it died", async () => {
+    const pool = await openWith(1);
+    templates.behaviour.worker = "dies";
+    firstProcess().die({ exitCode: 0 });
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(listener.reasons[0]).toBe("a worker exited with code 1 before it was ready");
     await close(pool);
   });
 
