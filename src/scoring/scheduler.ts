@@ -228,8 +228,8 @@ export class Scheduler implements WorkerListener, CallHost {
     const curious = this.#mayGrow();
     for (const [worker, assignment] of [...this.#busy]) {
       if (now - assignment.heardAt < QUIET_MS) continue;
-      this.#lookAt(worker, assignment, now);
-      if (!curious || !this.#busy.has(worker)) continue;
+      const hasCase = this.#lookAt(worker, assignment, now);
+      if (!curious || !hasCase || !this.#busy.has(worker)) continue;
       const times = worker.cpuTimes();
       if (times === undefined) continue;
       const running = assignment.notLearned(now, times);
@@ -245,12 +245,14 @@ export class Scheduler implements WorkerListener, CallHost {
     return count.fixed === undefined && this.#busy.size < count.most && this.#queuedCases() > 0;
   }
 
-  #lookAt(worker: Worker, assignment: Assignment, now: number): void {
+  /** Returns whether the worker has a case in hand: without one it waits for its next chunk, which says nothing of the metric. */
+  #lookAt(worker: Worker, assignment: Assignment, now: number): boolean {
     const inHand = worker.look();
+    const hasCase = inHand.position !== undefined;
     const call = assignment.call;
     if (assignment.abandonedAt !== undefined) {
       if (now - assignment.abandonedAt >= CANCEL_GRACE_MS) this.#end(worker, "cancelled");
-      return;
+      return hasCase;
     }
     const { metricTimeoutMs } = this.options;
     const began = inHand.position === undefined ? undefined : inHand.beganAt;
@@ -271,6 +273,7 @@ export class Scheduler implements WorkerListener, CallHost {
       worker.recall();
       if (began !== undefined) this.#size.learn(1, now - began);
     }
+    return hasCase;
   }
 
   /** Ends a busy worker; what it had not begun goes to others. */

@@ -3,8 +3,10 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:f
 /** What a process, with everything that it started, has used so far, in milliseconds. */
 export interface CpuTimes {
   readonly cpuMs: number;
-  /** How long its main thread was ready to run and waited for a core. */
+  /** How long its main thread was ready to run and waited for a core. A wait counts from its end. */
   readonly coreWaitMs: number;
+  /** Whether its main thread runs, or waits for a core, at this moment. */
+  readonly isRunnable: boolean;
 }
 
 /** A kernel's clock tick, in which `/proc/<pid>/stat` counts; 100 a second on every Linux that Node runs on. */
@@ -39,6 +41,7 @@ export class CpuMeter {
     return {
       cpuMs: ownMs + stat.waitedForMs + this.#descendantsMs(stat.threads),
       coreWaitMs: sched?.coreWaitMs ?? 0,
+      isRunnable: stat.isRunnable,
     };
   }
 
@@ -63,11 +66,20 @@ export class CpuMeter {
   }
 }
 
+interface ProcessStat {
+  readonly isRunnable: boolean;
+  readonly ownMs: number;
+  /** Of its children that have ended. */
+  readonly waitedForMs: number;
+  readonly threads: number;
+}
+
 /** `/proc/<pid>/stat`: the command's name stands in parentheses and may hold any. */
-export function parseStat(text: string): { ownMs: number; waitedForMs: number; threads: number } | undefined {
+export function parseStat(text: string): ProcessStat | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number): number => Number(fields[field - 3]);
   const found = {
+    isRunnable: fields[0] === "R",
     ownMs: (ticks(14) + ticks(15)) * TICK_MS,
     waitedForMs: (ticks(16) + ticks(17)) * TICK_MS,
     threads: ticks(20),
@@ -76,7 +88,7 @@ export function parseStat(text: string): { ownMs: number; waitedForMs: number; t
 }
 
 /** `/proc/<pid>/schedstat`: nanoseconds on a core, nanoseconds waiting for one, time slices. */
-export function parseSchedstat(text: string): CpuTimes | undefined {
+export function parseSchedstat(text: string): { cpuMs: number; coreWaitMs: number } | undefined {
   const [onCore = NaN, waiting = NaN] = numbers(text);
   return Number.isFinite(onCore + waiting) ? { cpuMs: onCore / 1e6, coreWaitMs: waiting / 1e6 } : undefined;
 }

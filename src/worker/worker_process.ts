@@ -114,6 +114,7 @@ export class WorkerProcess implements Worker {
     return {
       cpuMs: Math.max(0, now.cpuMs - base.cpuMs),
       coreWaitMs: Math.max(0, now.coreWaitMs - base.coreWaitMs),
+      isRunnable: now.isRunnable,
     };
   }
 
@@ -205,13 +206,13 @@ export class WorkerProcess implements Worker {
       this.host.events.printed(this, message);
       return;
     }
-    if (this.#end !== undefined) return;
+    if (!this.#isHeard) return;
     switch (message.type) {
       case "loaded":
         this.host.events.loaded(this, message.metric);
         return;
       case "ready":
-        this.#ready();
+        if (this.#end === undefined) this.#ready();
         return;
       case "hello":
       case "started":
@@ -232,8 +233,13 @@ export class WorkerProcess implements Worker {
     this.host.events.idle(this);
   }
 
+  /** What a worker said before it died counts, also where its death was heard of first. */
+  get #isHeard(): boolean {
+    return this.#end === undefined || this.#end.kind === "died";
+  }
+
   #rows(frame: RowsFrame): void {
-    if (this.#end !== undefined) return;
+    if (!this.#isHeard) return;
     const chunk = this.#chunk;
     if (chunk?.number !== frame.chunk) {
       this.#breach(`it sent rows of chunk ${frame.chunk}, which it does not have`);

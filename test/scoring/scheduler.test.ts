@@ -193,6 +193,15 @@ describe("workers", () => {
     expect(pool.workers.size).toBe(2);
   });
 
+  it("stay one a core for a metric that computes on a machine that is busy with other things", async () => {
+    const { scheduler, pool } = setUp();
+    const starved = many(100, { ms: 200, cpuMs: 20, coreWaitMs: 180 });
+    const { done } = collect(scheduler.open(METRIC, never).score(source(cases(starved))));
+    await vi.runAllTimersAsync();
+    await done;
+    expect(pool.mostBusy).toBe(2);
+  });
+
   it("share again what a chunk of unexpectedly slow cases holds", async () => {
     const { scheduler, pool } = setUp();
     const behaviours = [...many(2000, { ms: 0.001 }), ...many(128, { ms: 200, cpuMs: 0.1 })];
