@@ -5,7 +5,7 @@ export interface CpuTimes {
   readonly cpuMs: number;
   /** How long its main thread was ready to run and waited for a core. A wait counts from its end. */
   readonly coreWaitMs: number;
-  /** Whether its main thread runs, or waits for a core, at this moment. */
+  /** Whether any of its threads, or of what it started, runs or waits for a core at this moment. */
   readonly isRunnable: boolean;
 }
 
@@ -38,10 +38,11 @@ export class CpuMeter {
     const sched = parseSchedstat(readAt(this.#schedstat));
     // The one counts all threads, in ticks; the other the main thread, in nanoseconds.
     const ownMs = Math.max(stat.ownMs, sched?.cpuMs ?? 0);
+    const descendants = this.#descendants(stat.threads);
     return {
-      cpuMs: ownMs + stat.waitedForMs + this.#descendantsMs(stat.threads),
+      cpuMs: ownMs + stat.waitedForMs + descendants.cpuMs,
       coreWaitMs: sched?.coreWaitMs ?? 0,
-      isRunnable: stat.isRunnable,
+      isRunnable: stat.isRunnable || descendants.isRunnable || (stat.threads > 1 && hasRunnableThread(this.pid)),
     };
   }
 
@@ -51,18 +52,19 @@ export class CpuMeter {
     }
   }
 
-  #descendantsMs(threads: number): number {
+  #descendants(threads: number): { cpuMs: number; isRunnable: boolean } {
     const first = threads > 1 ? childrenOf(this.pid) : numbers(readAt(this.#children));
-    if (first.length === 0) return 0;
-    let sum = 0;
+    let cpuMs = 0;
+    let isRunnable = false;
     const found = [...first];
     for (let i = 0; i < found.length && i < MOST_DESCENDANTS; i++) {
       const pid = found[i] ?? 0;
       const stat = parseStat(readWhole(`/proc/${pid}/stat`));
-      if (stat !== undefined) sum += stat.ownMs + stat.waitedForMs;
+      if (stat !== undefined) cpuMs += stat.ownMs + stat.waitedForMs;
+      isRunnable ||= stat?.isRunnable === true;
       found.push(...childrenOf(pid));
     }
-    return sum;
+    return { cpuMs, isRunnable };
   }
 }
 
@@ -93,13 +95,22 @@ export function parseSchedstat(text: string): { cpuMs: number; coreWaitMs: numbe
   return Number.isFinite(onCore + waiting) ? { cpuMs: onCore / 1e6, coreWaitMs: waiting / 1e6 } : undefined;
 }
 
-/** Children of all threads of a process. */
-function childrenOf(pid: number): number[] {
+/** Whether any thread of a process runs or waits for a core; `/proc/<pid>/stat` tells that of the main thread alone. */
+function hasRunnableThread(pid: number): boolean {
+  return threadsOf(pid).some((thread) => parseStat(readWhole(`/proc/${pid}/task/${thread}/stat`))?.isRunnable === true);
+}
+
+function threadsOf(pid: number): string[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((task) => numbers(readWhole(`/proc/${pid}/task/${task}/children`)));
+    return readdirSync(`/proc/${pid}/task`);
   } catch {
     return []; // It is gone.
   }
+}
+
+/** Children of all threads of a process. */
+function childrenOf(pid: number): number[] {
+  return threadsOf(pid).flatMap((thread) => numbers(readWhole(`/proc/${pid}/task/${thread}/children`)));
 }
 
 function numbers(text: string): number[] {

@@ -42,7 +42,7 @@ export interface RunningUsage {
   readonly cpuMs: number;
   /** How long its main thread has waited for a core; a wait counts from its end. */
   readonly coreWaitMs: number;
-  /** Whether its main thread runs, or waits for a core, at this moment. */
+  /** Whether any of its threads, or of what it started, runs or waits for a core at this moment. */
   readonly isRunnable: boolean;
 }
 
