@@ -22,6 +22,7 @@ from skynet._worker.return_value import ReturnValueError, read_return_value
 from skynet._worker.rows import INVALID_CASE, METRIC_EXCEPTION, METRIC_RETURN_VALUE, ROW_HEAD, ROWS_HEAD, SCORE
 from skynet._worker.seeding import seed_with
 from skynet._worker.signature import Score
+from skynet._worker.terminating import IgnoredTermination
 from skynet._worker.usage import UsageMeter
 from skynet.metric_call import current as metric_call
 
@@ -66,10 +67,7 @@ class Worker:
         Raises `OSError`, `ProtocolError`.
         """
         signal.signal(signal.SIGINT, self._on_interrupt)
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # A service manager sends it to every process, while the sidecar still lets running cases finish. A
-            # handler and not SIG_IGN, which the programs that a metric starts would inherit.
-            signal.signal(signal.SIGTERM, on_terminate)
+        IgnoredTermination().install()
         os.register_at_fork(after_in_child=self._on_fork)
         try:
             self._connection.send_message(messages.ready())
@@ -283,8 +281,6 @@ class Worker:
         self._connection.close()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            if signal.getsignal(signal.SIGTERM) is on_terminate:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _leave(self, error: BaseException | None) -> None:
         """Called in place of whatever comes after a call. Does not return in a process that the metric forked."""
@@ -300,7 +296,3 @@ class Worker:
             self._printer.flush()
         finally:
             os._exit(status & 0xFF)
-
-
-def on_terminate(_signal: int, _frame: FrameType | None) -> None:
-    """SIGTERM is nothing to a worker: the sidecar decides when it ends."""
