@@ -11,6 +11,8 @@ import { launchTemplate } from "./template_process.js";
 import type { Death, LoadedMetric, OpenedPool, Pool, PoolOptions, Worker, WorkerListener } from "./types.js";
 import { WorkerProcess, type WorkerEnd, type WorkerEvents } from "./worker_process.js";
 
+const GIVEN_UP = "its load was given up, since the sidecar stops";
+
 /** So many starts in a row have to fail before the cases that wait are told. */
 const MOST_FAILED_STARTS = 3;
 
@@ -22,7 +24,7 @@ export async function openPool(
   launch: LaunchTemplate = launchTemplate,
 ): Promise<OpenedPool> {
   const pool = new WorkerPool(options, listener, log, launch);
-  const metric = await pool.load();
+  const metric = await pool.load(options.stopLoading);
   if (metric.problems.length === 0) return { metric, pool };
   await pool.close();
   return { metric, pool: undefined };
@@ -72,11 +74,18 @@ class WorkerPool implements Pool {
   }
 
   /** Resolves with what the first interpreter that loads the metric finds. */
-  load(): Promise<LoadedMetric> {
-    return new Promise((resolve) => {
-      this.#describe = resolve;
-      this.#launch();
-    });
+  async load(stop: AbortSignal): Promise<LoadedMetric> {
+    const giveUp = (): void => void this.close();
+    try {
+      return await new Promise((resolve) => {
+        this.#describe = resolve;
+        this.#launch();
+        stop.addEventListener("abort", giveUp, { once: true });
+        if (stop.aborted) giveUp();
+      });
+    } finally {
+      stop.removeEventListener("abort", giveUp);
+    }
   }
 
   want(count: number): void {
@@ -98,6 +107,7 @@ class WorkerPool implements Pool {
     for (const { worker } of [...this.#entries.values()]) worker.templateGone();
     if (this.#entries.size > 0) await emptied;
     this.workers.clear();
+    if (this.#metric === undefined) this.#described(unloadedMetric(this.#metricPath, GIVEN_UP, this.#keeper.facts));
   }
 
   // Starting.

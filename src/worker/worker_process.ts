@@ -63,6 +63,7 @@ export class WorkerProcess implements Worker {
   #exit: ProcessExit | undefined;
   /** The one timer of the state: start, other half, or kill grace. */
   #timer: NodeJS.Timeout | undefined;
+  #afterTimer: NodeJS.Immediate | undefined;
 
   constructor(
     readonly number: number,
@@ -330,12 +331,16 @@ export class WorkerProcess implements Worker {
     this.host.events.ended(this, end, { pid: this.#pid, exitCode, signal, position: inHand?.position });
   }
 
+  /** Where this process was held up for so long, what has arrived meanwhile is heard first. */
   #setTimer(milliseconds: number, then: () => void): void {
     this.#clearTimer();
-    this.#timer = setTimeout(then, milliseconds);
+    this.#timer = setTimeout(() => {
+      this.#afterTimer = setImmediate(then);
+    }, milliseconds);
   }
 
   #clearTimer(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#afterTimer);
   }
 }

@@ -546,10 +546,51 @@ describe.runIf(process.platform === "linux")("what a worker says", () => {
     const process = firstProcess();
     process.disconnect();
     expect(listener.deaths).toHaveLength(0);
-    await vi.advanceTimersByTimeAsync(500);
+    await vi.advanceTimersByTimeAsync(501);
     expect(process.signals).toEqual([{ signal: 9, group: true }]);
     expect(listener.deaths).toHaveLength(1);
     await close(pool);
+  });
+
+  test("what a worker sent before it died counts, though its death was heard of first", async () => {
+    const pool = await openWith(1);
+    const worker = idleWorker();
+    worker.run([chunkCase(), chunkCase(), chunkCase()]);
+    const process = firstProcess();
+    process.leave([], 2);
+    process.reap({ exitCode: 3 });
+    expect(worker.state).toBe("ending");
+    process.answer([0, 1], false);
+    process.disconnect();
+    expect(listener.positions).toEqual([0, 1]);
+    expect(listener.deaths.map(({ death }) => [death.exitCode, death.position])).toEqual([[3, 2]]);
+    await close(pool);
+  });
+
+  test("a chunk that was finished before the worker died is whole, though its death was heard of first", async () => {
+    const pool = await openWith(1);
+    idleWorker().run([chunkCase()]);
+    const process = firstProcess();
+    process.reap({ exitCode: 0 });
+    process.answer([0], true);
+    process.disconnect();
+    expect(listener.positions).toEqual([0]);
+    expect(listener.idled).toHaveLength(1);
+    expect(listener.deaths[0]?.death.position).toBeUndefined();
+    await close(pool);
+  });
+
+  test("with spawn a metric's problems are told, though its process was heard of first to be gone", async () => {
+    templates.behaviour.worker = "hangs";
+    const opening = openPool({ ...OPTIONS, startMethod: "spawn" }, listener, log, templates.launch);
+    await vi.advanceTimersByTimeAsync(10);
+    const process = firstProcess();
+    process.connect();
+    process.reap({ exitCode: 0 });
+    process.load({ ...REPORT, problems: [{ step: "metric_function", message: "no score", traceback: "" }] });
+    process.disconnect();
+    const { metric } = await opening;
+    expect(metric.problems.map(({ message }) => message)).toEqual(["no score"]);
   });
 
   test("a worker whose connection somebody else holds is dead all the same", async () => {
@@ -557,7 +598,7 @@ describe.runIf(process.platform === "linux")("what a worker says", () => {
     idleWorker().run([chunkCase()]);
     firstProcess().reap({ exitCode: 7 });
     expect(listener.deaths).toHaveLength(0);
-    await vi.advanceTimersByTimeAsync(500);
+    await vi.advanceTimersByTimeAsync(501);
     expect(listener.deaths[0]?.death.exitCode).toBe(7);
     await close(pool);
   });
