@@ -143,6 +143,22 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(templates.current.isGone).toBe(true);
   });
 
+  test.each(["fork", "spawn"] as const)(
+    "a load with %s that is no longer wanted is given up at once",
+    async (startMethod) => {
+      templates.behaviour.loadMs = 60_000;
+      const stop = new AbortController();
+      const opening = openPool({ ...OPTIONS, startMethod, stopLoading: stop.signal }, listener, log, templates.launch);
+      await vi.advanceTimersByTimeAsync(100);
+      stop.abort();
+      await vi.advanceTimersByTimeAsync(0);
+      const { metric, pool } = await opening;
+      expect(pool).toBeUndefined();
+      expect(metric.problems[0]?.message).toBe("its load was given up, since the sidecar stops");
+      expect(templates.current.isGone).toBe(true);
+    },
+  );
+
   test("a metric that must not be forked is spawned, and the reason is told", async () => {
     templates.behaviour.hazards = ["it has 3 threads", "it opened /data.bin"];
     const { metric, pool } = await open();
