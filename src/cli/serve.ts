@@ -92,7 +92,7 @@ async function announce(addresses: readonly string[], metric: MetricDescription)
     pid: process.pid,
     protocol: "skynet.scoring.v1",
     version: packageVersion(),
-    metric_fingerprint: metric.fingerprint,
+    metric_fingerprint: metric.loaded ? metric.fingerprint : "",
     metric_loaded: metric.loaded,
     ...(metric.loaded ? {} : { metric_error: metric.loadError }),
   });
