@@ -85,7 +85,8 @@ export class Generation {
 
 function describe(metric: LoadedMetric): MetricDescription {
   const problem = metric.problems[0];
-  return { ...metric, loaded: problem === undefined, loadError: problem?.message ?? "" };
+  if (problem === undefined) return { ...metric, loaded: true, loadError: "" };
+  return { ...metric, fingerprint: "", loaded: false, loadError: problem.message };
 }
 
 /** Workers may use this share of the memory that is free, so that something is left for what they grow into. */

@@ -28,8 +28,9 @@ export interface ScorerOptions {
 /** Loads the metric and starts to score. Resolves when it has loaded, or not: `describe()` tells. */
 export async function openScorer(options: ScorerOptions, log: Log, open: OpenPool = openPool): Promise<Scorer> {
   const { metric, python, startMethod, loadTimeoutMs, maxRowBytes, metricTimeoutMs, seed, maxWorkers } = options;
-  const scorer: MetricScorer = new MetricScorer({
-    pool: { metric, python, startMethod, loadTimeoutMs, maxRowBytes },
+  const stopLoading = new AbortController();
+  const scorer: MetricScorer = new MetricScorer(stopLoading, {
+    pool: { metric, python, startMethod, loadTimeoutMs, maxRowBytes, stopLoading: stopLoading.signal },
     metricTimeoutMs,
     seed,
     cores: availableParallelism(),
@@ -54,7 +55,10 @@ class MetricScorer implements Scorer {
   #isClosing = false;
   #reloading: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: GenerationOptions) {}
+  constructor(
+    private readonly stopLoading: AbortController,
+    private readonly options: GenerationOptions,
+  ) {}
 
   get metricTimeoutMs(): number {
     return this.options.metricTimeoutMs;
@@ -96,6 +100,7 @@ class MetricScorer implements Scorer {
   async close(deadlineMs: number): Promise<void> {
     this.#isClosing = true;
     this.readyChanged();
+    this.stopLoading.abort();
     await this.#reloading;
     const calls = [...this.#generations].flatMap((generation) => [...generation.calls]);
     for (const call of calls) call.close();
@@ -114,9 +119,11 @@ class MetricScorer implements Scorer {
   async #replace(): Promise<void> {
     if (this.#isClosing) return;
     const generation = await Generation.load(this.options);
-    const previous = this.#current;
-    this.#current = generation;
     this.#generations.add(generation);
+    const previous = this.#current;
+    // What was given up describes nothing: a call that begins meanwhile is told of the metric that there is.
+    if (this.stopLoading.signal.aborted && previous !== undefined) return;
+    this.#current = generation;
     if (previous !== undefined) void previous.retire().then(() => this.#generations.delete(previous));
     this.readyChanged();
   }

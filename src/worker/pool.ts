@@ -74,17 +74,17 @@ class WorkerPool implements Pool {
   }
 
   /** Resolves with what the first interpreter that loads the metric finds. */
-  async load(stop: AbortSignal): Promise<LoadedMetric> {
+  async load(stop?: AbortSignal): Promise<LoadedMetric> {
     const giveUp = (): void => void this.close();
     try {
       return await new Promise((resolve) => {
         this.#describe = resolve;
         this.#launch();
-        stop.addEventListener("abort", giveUp, { once: true });
-        if (stop.aborted) giveUp();
+        stop?.addEventListener("abort", giveUp, { once: true });
+        if (stop?.aborted === true) giveUp();
       });
     } finally {
-      stop.removeEventListener("abort", giveUp);
+      stop?.removeEventListener("abort", giveUp);
     }
   }
 

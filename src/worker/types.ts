@@ -136,7 +136,7 @@ export interface PoolOptions {
   /** A result that needs more bytes is an error of its case. */
   readonly maxRowBytes: number;
   /** Aborted: a load that is under way is given up, which is a problem of the step `metric_file`. */
-  readonly stopLoading: AbortSignal;
+  readonly stopLoading?: AbortSignal;
   /** What the metric, or something that it started, printed. */
   readonly printed: (line: Printed) => void;
 }
