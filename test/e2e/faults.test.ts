@@ -6,7 +6,7 @@ import { describe, expect } from "vitest";
 import type { CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
 import { ScoreRequestSchema } from "../../src/gen/skynet/scoring/v1/score_service_pb.js";
 import { type CaseInit, caseOf, casesOf, failed, json, plain, scored, sideInfo, tally, text } from "./cases.js";
-import { statusOf } from "./client.js";
+import { statusBecomes, statusOf } from "./client.js";
 import { runCommand } from "./command.js";
 import { isAlive } from "./processes.js";
 import { RawStream } from "./raw_stream.js";
@@ -272,13 +272,13 @@ describe("SIGTERM", () => {
     const sidecar = await start("waits_for_file.py");
     const [began, go] = [join(workspace.path, "began"), join(workspace.path, "go")];
     const statuses = sidecar.client.watchHealth();
-    expect((await statuses.next()).value).toBe("SERVING");
+    await statusBecomes(statuses, "SERVING");
     const running = sidecar.client.score([caseOf("wait", { began, go })]);
     await until("the case runs", () => workspace.lines("began").length === 1);
 
     sidecar.signal("SIGTERM");
 
-    expect((await statuses.next()).value).toBe("NOT_SERVING");
+    await statusBecomes(statuses, "NOT_SERVING");
     expect(await statusOf(sidecar.client.score([caseOf("a")]))).toMatchObject({ code: "UNAVAILABLE" });
     workspace.write("go", "");
     expect((await running).map(plain)).toEqual([scored(0, 1, "Fine.")]);

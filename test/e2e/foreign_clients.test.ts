@@ -4,6 +4,7 @@ import { runProgram } from "./command.js";
 import { fixture, test } from "./scenario.js";
 import type { Sidecar } from "./sidecar.js";
 import { findTool } from "./tools.js";
+import { until } from "./until.js";
 
 const CASE_A = { id: "a", input: { value: { q: 1 } }, output: { value: "x" }, expected: { value: { label: "x" } } };
 const CASE_B = { id: "b", input: { json: "{}" }, output: { json: '"y"' }, expected: { json: '{"label": "x"}' } };
@@ -138,6 +139,7 @@ describe("grpc_health_probe", () => {
     const healthy = await start("exact_match.py");
     const broken = await start({ metric: workspace.write("metric.py", "raise SystemExit(3)\n") });
     const probe = findTool("grpc-health-probe");
+    await until("the first worker stands", async () => (await healthy.client.health()) === "SERVING");
 
     for (const service of ["", "skynet.scoring.v1.ScoreService"]) {
       const outcome = await runProgram(probe, [`-addr=${healthy.address}`, `-service=${service}`]);
