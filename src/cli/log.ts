@@ -28,6 +28,7 @@ export async function prettyPrinter(): Promise<(line: string) => string> {
     translateTime: "SYS:HH:MM:ss.l",
     // Most entries are lines that a metric printed: one line each. A traceback needs its own.
     singleLine: true,
+    colorizeObjects: false,
     ignore: "pid,hostname,traceback",
     messageFormat: (entry, messageKey) => {
       const { [messageKey]: message, traceback } = entry;

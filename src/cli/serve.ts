@@ -48,16 +48,19 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     ? Promise.race([aborted(stop.signal), standardInputEnds()])
     : aborted(stop.signal);
 
-  const opening = openScorer(scorerOptions(metric, values), log);
+  const stopLoading = new AbortController();
+  void isStopped.then(() => {
+    stopLoading.abort();
+  });
+  const opening = openScorer({ ...scorerOptions(metric, values), stopLoading: stopLoading.signal }, log);
   const reloader = new Reloader(async () => (await opening).reload(), log);
   // From the start on: its default is to end the process.
   process.on("SIGHUP", () => {
     reloader.ask("SIGHUP");
   });
-  const scorer = await Promise.race([opening, isStopped.then(() => undefined)]);
-  // Told to stop while the metric loads: the process ends, and what it started ends with it.
-  if (scorer === undefined) return EXIT.ok;
+  const scorer = await opening;
   try {
+    if (stopLoading.signal.aborted) return EXIT.ok;
     const sidecar = await startSidecar({
       scorer,
       listen: values.listen ?? [DEFAULT_ADDRESS],

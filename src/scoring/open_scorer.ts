@@ -23,12 +23,17 @@ export interface ScorerOptions {
   readonly seed: bigint | undefined;
   /** A result that needs more bytes is an error of its case. */
   readonly maxRowBytes: number;
+  /** Aborted: the first load is given up; the scorer that comes of it is there to be closed. */
+  readonly stopLoading?: AbortSignal;
 }
 
 /** Loads the metric and starts to score. Resolves when it has loaded, or not: `describe()` tells. */
 export async function openScorer(options: ScorerOptions, log: Log, open: OpenPool = openPool): Promise<Scorer> {
   const { metric, python, startMethod, loadTimeoutMs, maxRowBytes, metricTimeoutMs, seed, maxWorkers } = options;
   const stopLoading = new AbortController();
+  options.stopLoading?.addEventListener("abort", () => {
+    stopLoading.abort();
+  });
   const scorer: MetricScorer = new MetricScorer(stopLoading, {
     pool: { metric, python, startMethod, loadTimeoutMs, maxRowBytes, stopLoading: stopLoading.signal },
     metricTimeoutMs,

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -6,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/cli/client.js";
 import { ROOT } from "../e2e/command.js";
 import { processesWith } from "../e2e/processes.js";
-import { until } from "../e2e/until.js";
+import { until, within } from "../e2e/until.js";
 import { type RunningCommand, Workplace } from "./command_fixture.js";
 
 const GOOD = 'def score(input, output):\n    return 1.0, {"feedback": "Fine."}\n';
@@ -133,19 +134,20 @@ it("neither waits for a reader of its log nor keeps it all, and ends when told t
   const command = spawn(
     process.execPath,
     [join(ROOT, "dist/skynet-scorer.js"), "serve", `--metric=${metric}`, `--listen=unix:${join(place.folder, "s")}`],
-    { env: { ...process.env, ...place.env }, stdio: ["ignore", "ignore", "pipe"] },
+    { env: { ...process.env, ...place.env }, stdio: ["ignore", "pipe", "pipe"] },
   );
   // Nobody reads standard error: it fills up.
   command.stderr.pause();
+  await within("the first line", once(command.stdout, "data"));
   const scoring = place.start([
     ...["score", "--connect", `unix:${join(place.folder, "s")}`, "--prediction-column", "output", "--json"],
     ...["--cases", place.file("cases.csv", `output\n${"1\n".repeat(1000)}`)],
   ]);
   expect(await scoring.ended()).toBe(0);
   expect(JSON.parse(scoring.stdout)).toMatchObject({ results: 1000, errors: 0 });
-  const exit = new Promise((resolve) => command.once("exit", resolve));
+  const exit = once(command, "exit");
   command.kill("SIGTERM");
-  expect(await exit).toBe(0);
+  expect(await within("the end of the sidecar", exit)).toEqual([0, null]);
   command.stderr.destroy();
 });
 
