@@ -88,7 +88,7 @@ export interface Worker {
   /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
   look(): InHand;
 
-  /** What it has used since its chunk began; `undefined` where the system does not tell. */
+  /** What it has used since its chunk of one case began; `undefined` for a larger chunk, and where the system does not tell. */
   cpuTimes(): RunningUsage | undefined;
 
   /** Memory that only this worker uses, in bytes; `undefined` where the system does not tell. */
