@@ -8,6 +8,8 @@ export class Assignment {
   heardAt: number;
   /** When its call ended; `undefined` as long as somebody waits for it. */
   abandonedAt: number | undefined;
+  /** Whether its worker was asked to finish it early. */
+  isRecalled = false;
   /** Time in the metric of the cases that came back, in milliseconds. */
   metricMs = 0;
   readonly #settled: boolean[];

@@ -6,15 +6,25 @@ export function sampleFault(sample: Case, hasArtifact: boolean): string | undefi
   if (sample.fault !== undefined) return sample.fault;
   if (input === undefined) return "it has no input; give `input` as a JSON object";
   if (output === undefined && !hasArtifact) return "it has no output; give `output` as any JSON value, null included";
-  return inputFault(input) ?? jsonFault("output", output) ?? jsonFault("expected", expected);
+  return inputFault(input) ?? jsonFault("output", output) ?? expectedFault(expected);
 }
 
 function inputFault(input: JsonBytes): string | undefined {
-  const fault = jsonFault("input", input);
-  if (fault !== undefined) return fault;
-  const value = parse(input);
+  return jsonFault("input", input) ?? kindFault("input", parse(input), "a JSON object with the input fields");
+}
+
+function expectedFault(expected: JsonBytes | undefined): string | undefined {
+  const fault = jsonFault("expected", expected);
+  if (fault !== undefined || expected === undefined) return fault;
+  const value = parse(expected);
+  return value === null
+    ? undefined
+    : kindFault("expected", value, "a JSON object keyed by the Output columns, or null");
+}
+
+function kindFault(name: string, value: unknown, wanted: string): string | undefined {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return undefined;
-  return `its input is ${kindOf(value)}; expected a JSON object with the input fields`;
+  return `its ${name} is ${kindOf(value)}; expected ${wanted}`;
 }
 
 function jsonFault(name: string, bytes: JsonBytes | undefined): string | undefined {

@@ -22,6 +22,12 @@ export function rowOutcome(row: Row): Outcome {
 /** Why a case cannot even be given to a worker; `undefined` where it can. */
 export function caseFault(item: Case): CaseError | undefined {
   if (item.fault !== undefined) return caseError("INVALID_CASE", item.fault);
+  if (item.observationId !== "") {
+    return caseError(
+      "INVALID_CASE",
+      "the case has an `observation_id`, and observations are not available yet; leave it out",
+    );
+  }
   if (item.input === undefined) {
     return caseError("INVALID_CASE", "the case has no input; give `input` as a JSON object");
   }

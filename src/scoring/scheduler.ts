@@ -67,7 +67,8 @@ export class Scheduler implements WorkerListener, CallHost {
 
   open(metric: MetricDescription, signal: AbortSignal): Call {
     const call = new Call(metric, this, this.options.flight, signal);
-    this.#calls.add(call);
+    // One whose signal was aborted before is over already.
+    if (!call.isOver) this.#calls.add(call);
     return call;
   }
 
@@ -269,7 +270,8 @@ export class Scheduler implements WorkerListener, CallHost {
         call.settle(pending, outcome, now - metricMs - pending.arrivedAt, metricMs);
       }
       this.#end(worker, "timeout");
-    } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS) {
+    } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS && !assignment.isRecalled) {
+      assignment.isRecalled = true;
       worker.recall();
       if (began !== undefined) this.#size.learn(1, now - began);
     }

@@ -63,6 +63,7 @@ describe("caseFault", () => {
     [{ ...good, output: bytes("") }, "`output` is an empty text"],
     [{ ...good, expected: bytes("[\u001e]") }, "`expected` is not JSON: the control character U+001E stands at byte 1"],
     [{ ...good, fault: "`input` holds NaN" }, "`input` holds NaN"],
+    [{ ...good, observationId: "obs-1" }, "the case has an `observation_id`, and observations are not available yet"],
   ])("tells what is wrong: %#", (item, message) => {
     expect(caseFault(item)).toMatchObject({
       code: "INVALID_CASE",

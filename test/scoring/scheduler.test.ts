@@ -341,6 +341,17 @@ describe("calls", () => {
   });
 });
 
+describe("a call whose signal was aborted before", () => {
+  it("is over at once, and nobody waits for it", async () => {
+    const { scheduler } = setUp();
+    const call = scheduler.open(METRIC, AbortSignal.abort());
+    await expect(collect(call.score(source(cases(many(1, { ms: 1 }))))).done).rejects.toMatchObject({
+      code: "cancelled",
+    });
+    expect(scheduler.calls.size).toBe(0);
+  });
+});
+
 describe("the log", () => {
   it("gets the traceback of a fault, and not the thousandth of its kind", async () => {
     const { scheduler, warn } = setUp();
