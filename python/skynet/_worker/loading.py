@@ -161,7 +161,7 @@ def _fingerprint(path: str, source: bytes, folder: str) -> str:
 
 
 def _file_of(module: object) -> object:
-    """The file that a module came from. A module that loads itself lazily may do, or raise, anything when it is asked."""
+    """The file that a module came from. One that loads itself lazily may do, or raise, anything when it is asked."""
     try:
         fields: object = object.__getattribute__(module, "__dict__")
     except AttributeError:
