@@ -172,7 +172,7 @@ def score(input, output):
 HAZARDS = {
     "threads": ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", "thread"),
     "a child": ("import subprocess\nchild = subprocess.Popen(['sleep', '1000'])", "loading left a child process"),
-    "a data file": ("data = open(__file__)", "open (/"),
+    "a data file": ("data = open(__file__)", "open (metric.py)"),
     "a socket": ("import socket\ns = socket.socket()", "open (socket:["),
     "sqlite": ("import sqlite3\ndb = sqlite3.connect(__file__ + '.db')\ndb.execute('create table t (a)')", ".db)"),
     "an event loop": ("import asyncio\nloop = asyncio.new_event_loop()", "open (anon_inode:[eventpoll])"),

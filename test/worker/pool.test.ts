@@ -100,13 +100,11 @@ describe.runIf(process.platform === "linux")("loading", () => {
 
   test("a sidecar that cannot even make its folder is a problem of the metric file", async () => {
     templates.onLaunch = () => {
-      throw new Error("ENOSPC: no space left on device");
+      throw Object.assign(new Error("ENOSPC: no space left on device, mkdtemp '/tmp/skynet-'"), { code: "ENOSPC" });
     };
     const { metric, pool } = await open();
     expect(pool).toBeUndefined();
-    expect(metric.problems[0]?.message).toBe(
-      "no Python process can be started: Error: ENOSPC: no space left on device",
-    );
+    expect(metric.problems[0]?.message).toBe("no Python process can be started (ENOSPC); look at the sidecar's log");
   });
 
   test("an interpreter that is not there is a problem of the metric file", async () => {
@@ -340,11 +338,11 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     const pool = await openWith(1);
     let tries = 0;
     templates.onLaunch = () => {
-      if (++tries <= 5) throw new Error("EMFILE: too many open files");
+      if (++tries <= 5) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
     };
     templates.current.kill();
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(listener.reasons[0]).toBe("no Python process can be started: Error: EMFILE: too many open files");
+    expect(listener.reasons[0]).toBe("no Python process can be started (EMFILE); look at the sidecar's log");
     expect(tries).toBe(6);
     expect(processes()).toHaveLength(1);
     await close(pool);
