@@ -137,18 +137,7 @@ class WorkerPool implements Pool {
 
   #launch(): void {
     this.#templateStamp = this.#backoff.stamp();
-    try {
-      this.#keeper.launch();
-    } catch (error) {
-      // Not inside a call of the owner's.
-      queueMicrotask(() => {
-        this.log.error(
-          { err: error },
-          "the sidecar cannot make the private folder and sockets of its Python processes",
-        );
-        this.#lost(`no Python process can be started (${codeOf(error)}); look at the sidecar's log`, false);
-      });
-    }
+    this.#keeper.launch();
   }
 
   #start(): void {
@@ -352,9 +341,4 @@ function whyNotReady(end: Exclude<WorkerEnd, { kind: "told" }>, death: Death): s
 /** Text without the end of its last line. */
 function withoutEnd(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
-}
-
-/** The system's word for an error, such as ENOSPC: its message names paths. */
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "an error of the sidecar's own";
 }

@@ -166,6 +166,18 @@ describe.runIf(process.platform === "linux")("loading", () => {
     await close(pool);
   });
 
+  test("with hazards a template that cannot be replaced is a problem of the metric file", async () => {
+    templates.behaviour.hazards = ["it has 3 threads"];
+    let launches = 0;
+    templates.onLaunch = () => {
+      if (++launches > 1) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+    };
+    const { metric, pool } = await open();
+    expect(pool).toBeUndefined();
+    expect(metric.problems[0]?.message).toBe("no Python process can be started (EMFILE); look at the sidecar's log");
+    expect(templates.current.isGone).toBe(true);
+  });
+
   test("fork as asked for goes on in spite of hazards, with a warning", async () => {
     templates.behaviour.hazards = ["it has 3 threads"];
     const { metric, pool } = await open({ startMethod: "fork" });
