@@ -1,0 +1,208 @@
+import type { Dispatcher, request as undiciRequest } from "undici";
+
+import type { ApiKey } from "./api_key.js";
+import { proxyFor } from "./proxy.js";
+
+/** OpenAI's own address, used where no other is given. */
+export const DEFAULT_BASE_URL = "https://api.openai.com/v1";
+
+/** Something that answers requests of the OpenAI API: the model provider, or a fake one in a test. */
+export interface ModelProvider {
+  /** Where requests go, such as `https://api.openai.com/v1`; it has no password in it, and can be shown. */
+  readonly baseUrl: string;
+  readonly key: ApiKey;
+
+  /**
+   * Resolves with the status and headers as soon as they are there; the body must be read to its end or left by `break`.
+   * Rejects with `ConnectionError`, or with whatever `signal` was aborted with. So does reading the body.
+   */
+  send(request: ProviderRequest): Promise<ProviderReply>;
+}
+
+export interface ProviderRequest {
+  readonly method: "GET" | "POST";
+  /** Below the base URL, such as `chat/completions`. */
+  readonly path: string;
+  /** JSON; absent for GET. */
+  readonly body?: string | Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+export interface ProviderReply {
+  readonly status: number;
+  /** The value of a header by its name in lower case; several of one name are joined by commas. */
+  header(name: string): string | undefined;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** The connection to the provider could not be made, or broke. */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+
+  constructor(
+    message: string,
+    /** Whether another try can help. */
+    readonly isRetried: boolean,
+  ) {
+    super(message);
+  }
+}
+
+export interface ProviderOptions {
+  readonly baseUrl: string;
+  readonly key: ApiKey;
+  /** Where the proxy's variables are read from. */
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** Opens the way to a provider; connections are made when the first call needs them. Throws where the base URL or the proxy is wrong. */
+export function openProvider({ baseUrl, key, environment }: ProviderOptions): HttpProvider {
+  const url = parseBaseUrl(baseUrl);
+  return new HttpProvider(url, key, proxyFor(url, environment));
+}
+
+/** As many sockets as there are calls in flight; each is kept for the next call as long as servers commonly allow. */
+const CONNECTION_OPTIONS = { connections: null, pipelining: 1, keepAliveTimeout: 30_000, connect: { timeout: 10_000 } };
+
+/** A provider over HTTP. */
+export class HttpProvider implements ModelProvider {
+  readonly baseUrl: string;
+  #connections: Promise<Connections> | undefined;
+
+  constructor(
+    private readonly url: URL,
+    readonly key: ApiKey,
+    private readonly proxy: URL | undefined,
+  ) {
+    this.baseUrl = url.href;
+  }
+
+  async send({ method, path, body, signal }: ProviderRequest): Promise<ProviderReply> {
+    const { dispatcher, request } = await this.#open();
+    try {
+      const response = await request(this.#urlOf(path), {
+        dispatcher,
+        method,
+        headers: {
+          accept: "application/json, text/event-stream",
+          "user-agent": "skynet-scorer",
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...this.key.headers(),
+        },
+        ...(body === undefined ? {} : { body }),
+        signal,
+        // The call's own deadline is the only clock: models may think for minutes before the first byte.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      return {
+        status: response.statusCode,
+        header: (name) => joined(response.headers[name]),
+        body: this.#chunks(response.body, signal),
+      };
+    } catch (error) {
+      throw this.#toConnectionError(error, signal);
+    }
+  }
+
+  /** Does what the first call would otherwise wait for. */
+  async warmUp(): Promise<void> {
+    await this.#open();
+  }
+
+  /** Ends all connections; calls in flight fail. */
+  async close(): Promise<void> {
+    const connections = await this.#connections;
+    await connections?.dispatcher.destroy();
+  }
+
+  /** Loading the HTTP client takes some 80 ms of CPU, which a sidecar without model calls need not spend. */
+  #open(): Promise<Connections> {
+    return (this.#connections ??= this.#load());
+  }
+
+  async #load(): Promise<Connections> {
+    const { Agent, ProxyAgent, request } = await import("undici");
+    if (this.proxy === undefined) return { dispatcher: new Agent(CONNECTION_OPTIONS), request };
+    const isTunnel = this.url.protocol === "https:";
+    const uri = this.proxy.href;
+    return { dispatcher: new ProxyAgent({ ...CONNECTION_OPTIONS, uri, proxyTunnel: isTunnel }), request };
+  }
+
+  /** A query in the base URL, such as `?api-version=…`, stays behind the path. */
+  #urlOf(path: string): URL {
+    const url = new URL(this.url);
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}/${path}`;
+    return url;
+  }
+
+  async *#chunks(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } catch (error) {
+      throw this.#toConnectionError(error, signal);
+    }
+  }
+
+  #toConnectionError(error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted) return signal.reason;
+    const code = codeOf(error);
+    const through = this.proxy === undefined ? "" : ` through the proxy ${this.proxy.host}`;
+    const refusal = this.proxy === undefined ? undefined : refusalOfProxy(error);
+    if (refusal !== undefined) {
+      const message = `no connection to ${this.url.origin}${through}, which answered HTTP ${refusal}`;
+      return new ConnectionError(message, refusal >= 500);
+    }
+    const what = `no connection to ${this.url.origin}${through}: ${WORDS[code] ?? (code === "" ? "it failed" : code)}`;
+    if (!CERTIFICATE_CODE.test(code)) return new ConnectionError(what, true);
+    return new ConnectionError(`${what}; name the authority that signed it with NODE_EXTRA_CA_CERTS=FILE`, false);
+  }
+}
+
+interface Connections {
+  readonly dispatcher: Dispatcher;
+  readonly request: typeof undiciRequest;
+}
+
+/** Throws where the text is no address for a provider. */
+function parseBaseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new Error(`the model's base URL ${JSON.stringify(text)} is none: expected one such as ${DEFAULT_BASE_URL}`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new Error("the model's base URL has a user or password in it: give the key by --model-api-key-env instead");
+  }
+  url.hash = "";
+  return url;
+}
+
+function joined(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+/** The code that says most: that of the first cause, where there are several. */
+function codeOf(error: unknown): string {
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  if (!(error instanceof Error)) return "";
+  const { code, cause } = error as Error & { code?: unknown };
+  if (typeof code === "string" && code !== "UND_ERR_ABORTED") return code;
+  return cause === undefined ? error.name : codeOf(cause);
+}
+
+/** The status with which a proxy refused. The HTTP client tells it in its message alone. */
+function refusalOfProxy(error: unknown): number | undefined {
+  const status = error instanceof Error ? /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1] : undefined;
+  return status === undefined ? undefined : Number(status);
+}
+
+const CERTIFICATE_CODE = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/;
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody listens there (ECONNREFUSED)",
+  ENOTFOUND: "the host is not known (ENOTFOUND)",
+  EAI_AGAIN: "the host's name could not be looked up (EAI_AGAIN)",
+  ECONNRESET: "it was reset (ECONNRESET)",
+  UND_ERR_SOCKET: "it was closed by the other side",
+  UND_ERR_CONNECT_TIMEOUT: "it could not be made within 10 s",
+};
