@@ -103,6 +103,7 @@ describe("kill -9 of the sidecar", () => {
     sidecar.signal("SIGKILL");
 
     await sidecar.nothingLeft(2000);
+    expect(await sidecar.exited()).toEqual([null, "SIGKILL"]);
   });
 });
 

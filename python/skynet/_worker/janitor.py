@@ -14,6 +14,9 @@ from skynet._worker.connection import connect
 # The template has opened far fewer when the janitor starts.
 MOST_DESCRIPTORS = 1024
 
+# How long a dying sidecar may take to let go of its last connection.
+SIDECAR_END_MS = 5_000
+
 
 class Janitor:
     """Watches from its making on until `dismiss`. Linux only. Raises `OSError`."""
@@ -36,6 +39,7 @@ class Janitor:
 
     def dismiss(self) -> None:
         """From here on the template itself notices that the sidecar is gone."""
+        os.write(self._writer, b".")
         os.close(self._writer)
 
 
@@ -58,5 +62,13 @@ def _watch(folder: str, life: int, template: int) -> None:
     poll = select.poll()
     poll.register(life, select.POLLIN)
     poll.register(template, select.POLLIN)
-    if any(descriptor == life for descriptor, _ in poll.poll()):
+    ended = {descriptor for descriptor, _ in poll.poll()}
+    if life not in ended:
+        if os.read(template, 1):
+            # Dismissed.
+            return
+        # The template is dead. It may have died with the sidecar, whose connections end one after the other.
+        poll.unregister(template)
+        ended = {descriptor for descriptor, _ in poll.poll(SIDECAR_END_MS)}
+    if life in ended:
         remove_folder(folder)
