@@ -3,15 +3,22 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Programs that a developer may not have, and where they come from. Tests that need one are left out where it is missing, unless SKYNET_ALL_TOOLS is
- * 1, as in CI: then it must be there.
+ * Programs that a developer may not have. Tests that need one are left out where it is missing, unless SKYNET_ALL_TOOLS
+ * is 1, as in CI: then it must be there.
  */
-export const OPTIONAL_PROGRAMS = {
-  grpcurl: "GOBIN=$PWD/.tools/bin go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4",
-  "grpc-health-probe": "GOBIN=$PWD/.tools/bin go install github.com/grpc-ecosystem/grpc-health-probe@v0.4.63",
+const SOURCES = {
+  grpcurl: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4",
+  "grpc-health-probe": "github.com/grpc-ecosystem/grpc-health-probe@v0.4.63",
 } as const;
 
-type OptionalProgram = keyof typeof OPTIONAL_PROGRAMS;
+type OptionalProgram = keyof typeof SOURCES;
+
+export const OPTIONAL_PROGRAMS = Object.keys(SOURCES) as readonly OptionalProgram[];
+
+/** For a shell in the repository's top folder. Needs Go. */
+export function installCommand(name: OptionalProgram): string {
+  return `GOBIN=$PWD/.tools/bin go install ${SOURCES[name]}`;
+}
 
 /** Whether the tests that need a program are to run. */
 export function isWanted(name: OptionalProgram): boolean {
@@ -21,7 +28,7 @@ export function isWanted(name: OptionalProgram): boolean {
 /** The path of a program. Throws where it is missing, with how to install it. */
 export function programPath(name: OptionalProgram): string {
   const found = findProgram(name);
-  if (found === undefined) throw new Error(`${name} is needed and not there; install it: ${OPTIONAL_PROGRAMS[name]}`);
+  if (found === undefined) throw new Error(`${name} is needed and not there; install it: ${installCommand(name)}`);
   return found;
 }
 

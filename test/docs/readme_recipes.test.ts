@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { isWanted } from "../optional_programs.js";
+import { isWanted, OPTIONAL_PROGRAMS } from "../optional_programs.js";
 import { RecipeKitchen } from "./recipe_kitchen.js";
 import { readRecipes, type Recipe } from "./recipes.js";
-
-const OPTIONAL = ["grpcurl", "grpc-health-probe"] as const;
 
 describe("the recipes of README.md, in their order", () => {
   let kitchen: RecipeKitchen;
@@ -35,5 +33,5 @@ function title({ kind, argument, text }: Recipe): string {
 }
 
 function wantsMissingProgram({ kind, text }: Recipe): boolean {
-  return kind === "tested" && OPTIONAL.some((program) => text.includes(program) && !isWanted(program));
+  return kind === "tested" && OPTIONAL_PROGRAMS.some((program) => text.includes(program) && !isWanted(program));
 }

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "vitest";
 
 import { runCommand } from "./command.js";
 import { Workspace } from "./scenario.js";
-import { readJsonLines, sharedFile } from "./shared.js";
+import { hasShared, readJsonLines, sharedFile } from "./shared.js";
 
 const METRIC = fileURLToPath(new URL("../fixtures/gsm8k_metric.py", import.meta.url));
 const DATA = sharedFile("data", "gsm8k", "example_model_solutions.jsonl");
@@ -24,7 +24,7 @@ interface ResultLine {
 }
 
 /** The main job on real data: all 5,276 answers, from a file through the command, the sidecar and back into a file. */
-describe("four models' answers to 1,319 GSM8K questions", () => {
+describe.runIf(hasShared())("four models' answers to 1,319 GSM8K questions", () => {
   const workspace = new Workspace();
   const seconds: number[] = [];
   afterAll(() => workspace.remove());
