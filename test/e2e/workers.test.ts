@@ -52,7 +52,7 @@ describe("from the start to the first score of the example", () => {
     ]);
 
     expect(tally(results)).toEqual({ SCORE: 1 });
-    // Generous, for a machine that is busy with other tests: `.ci/run` checks the promise itself, alone, with `npm run bench`.
+    // Generous, for a machine that is busy with other tests; `npm run bench` has the promise itself.
     expect(performance.now() - began).toBeLessThan(5000);
     expect(cpuMs(sidecar.pid)).toBeLessThan(3000);
   });
