@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { runCommand } from "./command.js";
 import { Workspace } from "./scenario.js";
@@ -25,8 +25,11 @@ interface ResultLine {
 
 /** The main job on real data: all 5,276 answers, from a file through the command, the sidecar and back into a file. */
 describe.runIf(hasShared())("four models' answers to 1,319 GSM8K questions", () => {
-  const workspace = new Workspace();
+  let workspace: Workspace;
   const seconds: number[] = [];
+  beforeAll(() => {
+    workspace = new Workspace();
+  });
   afterAll(() => workspace.remove());
 
   test.for(Object.entries(MODELS))(

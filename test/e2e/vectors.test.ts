@@ -55,10 +55,11 @@ describe.runIf(hasShared())("return values", () => {
 });
 
 describe.runIf(hasShared())("signatures", () => {
-  const workspace = new Workspace();
+  let workspace: Workspace;
   let sidecar: Sidecar;
 
   beforeAll(async () => {
+    workspace = new Workspace();
     sidecar = await Sidecar.start({ metric: workspace.write("metric.py", FIRST), args: ["--workers", "1"] });
   });
   afterAll(async () => {
