@@ -6,7 +6,7 @@ import tseslint from "typescript-eslint";
 const root = fileURLToPath(new URL(".", import.meta.url));
 
 /** From the top down; a layer may import only what stands after it. */
-const LAYERS = ["cli", "server", "services", "scoring", "worker"];
+const LAYERS = ["cli", "server", "services", "scoring", "model", "worker"];
 
 /** The transport's packages, which the layers below the services must not know. */
 const TRANSPORT = ["@grpc/*", "@connectrpc/*", "@bufbuild/*", "**/gen/**"];

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -8,7 +7,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: "forks",
-    // The contract's vectors and the data for the larger tests lie beside the clone.
-    env: { SKYNET_SHARED: process.env["SKYNET_SHARED"] ?? fileURLToPath(new URL("../shared", import.meta.url)) },
+    globalSetup: ["test/global_setup.ts"],
   },
 });

@@ -1,4 +1,4 @@
-import { Client, credentials, type ClientDuplexStream } from "@grpc/grpc-js";
+import { Client, credentials, status, type ClientDuplexStream, type StatusObject } from "@grpc/grpc-js";
 
 /** A grpc-js client of `ScoreService/Score` that sends and receives encoded messages, so that it costs little itself. */
 export class ScoreClient {
@@ -47,8 +47,14 @@ export class ScoreClient {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
       });
-      call.on("end", () => resolve((performance.now() - began) / 1000));
+      // The end and the status come in either order; a stream that fails has an end too, and only its status tells.
+      const end = new Promise<number>((ended) => {
+        call.on("end", () => ended((performance.now() - began) / 1000));
+      });
       call.on("error", reject);
+      call.on("status", ({ code }: StatusObject) => {
+        if (code === status.OK) resolve(end);
+      });
       send();
     });
   }

@@ -16,6 +16,11 @@ export class ResultCheck {
     this.seen = new Uint8Array(pool.scores.length * cycles);
   }
 
+  /** How many results came so far. */
+  get taken(): number {
+    return this.count;
+  }
+
   /** Takes one encoded response; returns how many results it held. Throws at the first wrong one. */
   take(response: Buffer): number {
     const count = scanResults(response, this.visit);

@@ -10,14 +10,12 @@ import { startServer, type ServerProcess } from "./server_process.js";
 /** The sidecar against a plain Python grpcio server with the same metric: cases a second, and CPU time a case. */
 export async function throughput(setting: Setting): Promise<readonly Measurement[]> {
   const pool = makeCases(POOL_MESSAGES, CASES_PER_MESSAGE);
-  const peer = await startContender(setting.python, peerArguments(), setting);
-  const sidecar = await startContender(process.execPath, sidecarArguments(setting), setting);
-  try {
-    const pairs = await runPairs(peer, sidecar, pool, setting);
-    return measurements(pairs, bareCallMicroseconds(setting, pool));
-  } finally {
-    await Promise.all([peer.stop(), sidecar.stop()]);
-  }
+  const pairs = await withContender("the grpcio server", setting.python, peerArguments(), setting, (peer) =>
+    withContender("the sidecar", process.execPath, sidecarArguments(setting), setting, (sidecar) =>
+      runPairs(peer, sidecar, pool, setting),
+    ),
+  );
+  return measurements(pairs, bareCallMicroseconds(setting, pool));
 }
 
 const METRIC = "bench/metric.py";
@@ -37,11 +35,11 @@ const TARGETS = {
   workerCpu: { atMost: 6 },
 } as const;
 
-/** A server, a client of its own, and its processes. */
+/** A server and a client of its own. */
 interface Contender {
+  readonly name: string;
   readonly server: ServerProcess;
   readonly client: ScoreClient;
-  stop(): Promise<void>;
 }
 
 /** What one timed stream came to. */
@@ -62,17 +60,21 @@ function sidecarArguments({ python }: Setting): readonly string[] {
   return ["dist/skynet-scorer.js", "serve", ...metric, "--workers", String(WORKERS), "--listen", "127.0.0.1:0"];
 }
 
-async function startContender(command: string, args: readonly string[], { root }: Setting): Promise<Contender> {
+async function withContender<Found>(
+  name: string,
+  command: string,
+  args: readonly string[],
+  { root }: Setting,
+  use: (contender: Contender) => Promise<Found>,
+): Promise<Found> {
   const server = await startServer(command, args, root);
   const client = new ScoreClient(server.address);
-  return {
-    server,
-    client,
-    stop: () => {
-      client.close();
-      return server.stop();
-    },
-  };
+  try {
+    return await use({ name, server, client });
+  } finally {
+    client.close();
+    await server.stop();
+  }
 }
 
 interface Pair {
@@ -105,13 +107,16 @@ async function warmUp(contender: Contender, pool: CasePool): Promise<number> {
   }
 }
 
-async function run({ client, server }: Contender, pool: CasePool, cycles: number): Promise<Run> {
+async function run({ name, client, server }: Contender, pool: CasePool, cycles: number): Promise<Run> {
   const check = new ResultCheck(pool, cycles);
   const workers = descendants(server.pid);
   const before = readCpu(server.pid, workers);
-  const seconds = await client.stream(repeat(pool.messages, cycles), pool.casesPerMessage, (response) =>
-    check.take(response),
-  );
+  const seconds = await client
+    .stream(repeat(pool.messages, cycles), pool.casesPerMessage, (response) => check.take(response))
+    .catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`${name} broke off after ${check.taken} of ${cycles * pool.scores.length} results: ${reason}`);
+    });
   const after = readCpu(server.pid, workers);
   const results = check.finish();
   const others = (time: CpuTimes) => time.machine - time.server - time.workers - time.client;

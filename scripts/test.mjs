@@ -12,7 +12,6 @@ const python = await setUpPython();
 await build();
 
 mkdirSync(reports(), { recursive: true });
-const env = { SKYNET_SHARED: process.env.SKYNET_SHARED ?? join(root, "..", "shared") };
 const runners = [await vitest(), await pytest()];
 
 const sum = (what) => runners.reduce((total, runner) => total + runner[what], 0);
@@ -28,16 +27,14 @@ async function vitest() {
   const report = join(reports(), "vitest.json");
   rmSync(report, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const code = await run(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...reporters], {
-    env,
-  });
+  const code = await run(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...reporters]);
   return { name: "vitest", code, ...readReport(report, countVitest) };
 }
 
 async function pytest() {
   const report = join(reports(), "pytest.xml");
   rmSync(report, { force: true });
-  const code = await run(python, ["-m", "pytest", "python/tests", `--junitxml=${report}`], { env });
+  const code = await run(python, ["-m", "pytest", "python/tests", `--junitxml=${report}`]);
   return { name: "pytest", code, ...readReport(report, countPytest) };
 }
 

@@ -19,8 +19,17 @@ StartRuns = Callable[..., FakeSidecar]
 
 
 def contract_vectors(name: str) -> list[dict[str, object]]:
-    """A file of vectors from the contract, in `SKYNET_SHARED` or in `shared` beside the repository."""
-    with (shared_folder() / "contract" / name).open(encoding="utf-8", newline="\n") as file:
+    """A file of vectors from the contract, in `SKYNET_SHARED` or in `shared` beside the repository.
+
+    Where that folder is missing, the tests that need it are left out, except in CI (`SKYNET_ALL_TOOLS` is 1).
+    """
+    shared = shared_folder()
+    if not shared.exists() and os.environ.get("SKYNET_ALL_TOOLS") != "1":
+        # A test that runs skips itself; while tests are collected, pytest skips those that have no parameters.
+        if "PYTEST_CURRENT_TEST" in os.environ:
+            pytest.skip(f"there is no {shared}")
+        return []
+    with (shared / "contract" / name).open(encoding="utf-8", newline="\n") as file:
         return [json.loads(line) for line in file]
 
 

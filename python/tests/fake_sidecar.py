@@ -139,7 +139,10 @@ class FakeSidecar:
         while not is_so():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise AssertionError(f"waited {PATIENCE_SECONDS} s in vain {what}: {[p.messages for p in self.peers]}")
+                raise AssertionError(
+                    f"waited {PATIENCE_SECONDS} s in vain {what}; the template's exit code: {self.process.poll()}; "
+                    f"logged: {self.logged}; said: {[(peer.is_open, peer.messages) for peer in self.peers]}"
+                )
             self._read_once(min(left, 0.05))
 
     def configure(self, file: Path | str, start_method: str = "fork", **settings: object) -> Message:

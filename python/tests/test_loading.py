@@ -207,3 +207,24 @@ def test_a_bom_and_another_encoding_are_read(tmp_path: Path) -> None:
         path = tmp_path / f"metric_{index}.py"
         path.write_bytes(encoded)
         assert load_metric(str(path)).report["problems"] == []
+
+
+def test_a_module_that_loads_itself_lazily_may_raise_anything_when_it_is_asked(write_metric: WriteMetric) -> None:
+    source = """
+import sys, types
+
+class Lazy(types.ModuleType):
+    def __getattribute__(self, name):
+        raise RuntimeError("the optional library is not installed")
+
+class NotAModule:
+    __slots__ = ()
+
+sys.modules["lazy_library"] = Lazy("lazy_library")
+sys.modules["odd_library"] = NotAModule()
+"""
+    try:
+        assert load_metric(str(write_metric(source + GOOD))).report["problems"] == []
+    finally:
+        sys.modules.pop("lazy_library", None)
+        sys.modules.pop("odd_library", None)

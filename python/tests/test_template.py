@@ -172,7 +172,7 @@ def score(input, output):
 HAZARDS = {
     "threads": ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", "thread"),
     "a child": ("import subprocess\nchild = subprocess.Popen(['sleep', '1000'])", "loading left a child process"),
-    "a data file": ("data = open(__file__)", "open (/"),
+    "a data file": ("data = open(__file__)", "open (metric.py)"),
     "a socket": ("import socket\ns = socket.socket()", "open (socket:["),
     "sqlite": ("import sqlite3\ndb = sqlite3.connect(__file__ + '.db')\ndb.execute('create table t (a)')", ".db)"),
     "an event loop": ("import asyncio\nloop = asyncio.new_event_loop()", "open (anon_inode:[eventpoll])"),
@@ -355,7 +355,7 @@ def test_descriptors_of_the_template_reach_no_worker(start_worker: StartWorker, 
     assert sum(target.startswith("socket:") for target in targets) == 2, targets
     assert sum(target.endswith("/w1.out") for target in targets) == 2, targets
     assert "/dev/null" in targets
-    in_child = "subprocess.run(['sh', '-c', 'ls -l /proc/$$/fd | grep -c socket'])"
+    in_child = "subprocess.run(['sh', '-c', 'ls -l /proc/$$/fd 2>/dev/null | grep -c socket'])"
     sidecar.score(worker, [does(in_child)], number=2)
     sidecar.until(lambda: sidecar.logged.get("w1.out") == b"0\n")
 

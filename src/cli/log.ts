@@ -23,7 +23,20 @@ export async function openLog(level: LogLevel, format: LogFormat): Promise<pino.
 /** Makes a JSON log line readable. Imported only when it is needed: JSON logs are the rule. */
 export async function prettyPrinter(): Promise<(line: string) => string> {
   const { prettyFactory } = await import("pino-pretty");
-  return prettyFactory({ colorize: stderrHasColors, translateTime: "SYS:HH:MM:ss.l", ignore: "pid,hostname" });
+  return prettyFactory({
+    colorize: stderrHasColors,
+    translateTime: "SYS:HH:MM:ss.l",
+    // Most entries are lines that a metric printed: one line each. A traceback needs its own.
+    singleLine: true,
+    colorizeObjects: false,
+    ignore: "pid,hostname,traceback",
+    messageFormat: (entry, messageKey) => {
+      const { [messageKey]: message, traceback } = entry;
+      const lines = [typeof message === "string" ? message.trimEnd() : ""];
+      if (typeof traceback === "string" && traceback !== "") lines.push(...traceback.trimEnd().split("\n"));
+      return lines.join("\n    ");
+    },
+  });
 }
 
 /** What a bounded writer writes to. */

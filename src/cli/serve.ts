@@ -59,10 +59,14 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     ? Promise.race([aborted(stop.signal), standardInputEnds()])
     : aborted(stop.signal);
 
+  const stopLoading = new AbortController();
+  void isStopped.then(() => {
+    stopLoading.abort();
+  });
   const models = openModelsOf(values, log);
   let runGatewayUrl = "";
   const opening = openScorer(
-    scorerOptions(metric, values, () => runGatewayUrl),
+    { ...scorerOptions(metric, values, () => runGatewayUrl), stopLoading: stopLoading.signal },
     models.client,
     log,
   );
@@ -75,10 +79,9 @@ export async function serve({ values }: ServeOptions): Promise<number> {
   process.on("SIGHUP", () => {
     reloader.ask("SIGHUP");
   });
-  const scorer = await Promise.race([opening, isStopped.then(() => undefined)]);
-  // Told to stop while the metric loads: the process ends, and what it started ends with it.
-  if (scorer === undefined) return EXIT.ok;
+  const scorer = await opening;
   try {
+    if (stopLoading.signal.aborted) return EXIT.ok;
     const sidecar = await startSidecar({
       scorer,
       listen: values.listen ?? [DEFAULT_ADDRESS],
@@ -117,7 +120,7 @@ async function announce(addresses: readonly string[], metric: MetricDescription)
     pid: process.pid,
     protocol: "skynet.scoring.v1",
     version: packageVersion(),
-    metric_fingerprint: metric.fingerprint,
+    metric_fingerprint: metric.loaded ? metric.fingerprint : "",
     metric_loaded: metric.loaded,
     ...(metric.loaded ? {} : { metric_error: metric.loadError }),
   });

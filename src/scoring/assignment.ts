@@ -1,5 +1,5 @@
 import type { Meter, MeteredUsage } from "../model/meter.js";
-import type { ChunkUsage } from "../worker/types.js";
+import type { ChunkUsage, RunningUsage } from "../worker/types.js";
 import type { Call, Pending } from "./call.js";
 import { CallMeter } from "./call_meter.js";
 import type { Usage } from "./worker_count.js";
@@ -10,6 +10,8 @@ export class Assignment {
   heardAt: number;
   /** When its call ended; `undefined` as long as somebody waits for it. */
   abandonedAt: number | undefined;
+  /** Whether its worker was asked to finish it early. */
+  isRecalled = false;
   /** Time in the metric of the cases that came back, in milliseconds. */
   metricMs = 0;
   readonly #settled: boolean[];
@@ -106,8 +108,11 @@ export class Assignment {
   }
 
   /** What the worker has used since its last word, from the outside. */
-  notLearned(now: number, times: { readonly cpuMs: number; readonly coreWaitMs: number }): Usage {
+  notLearned(now: number, times: RunningUsage): Usage {
+    const wallMs = now - this.heardAt;
+    // How long it has waited for a core is told once it has one; on a busy machine that would look like a metric that waits.
+    if (times.isRunnable) return { wallMs, busyMs: wallMs };
     const busyMs = times.cpuMs + times.coreWaitMs - this.#seen.cpuMs - this.#seen.coreWaitMs;
-    return { wallMs: now - this.heardAt, busyMs: Math.max(0, busyMs) };
+    return { wallMs, busyMs: Math.max(0, busyMs) };
   }
 }

@@ -17,7 +17,7 @@ export function sampleFault(sample: Case, sources: SampleSources): string | unde
     (output === undefined ? outputFault(sample, sources) : undefined) ??
     inputFault(input) ??
     jsonFault("output", output) ??
-    jsonFault("expected", expected)
+    expectedFault(expected)
   );
 }
 
@@ -47,11 +47,21 @@ function outputFault({ observationId }: Case, { artifact, hasRunCode }: SampleSo
 }
 
 function inputFault(input: JsonBytes): string | undefined {
-  const fault = jsonFault("input", input);
-  if (fault !== undefined) return fault;
-  const value = parseJsonText(input);
+  return jsonFault("input", input) ?? kindFault("input", parseJsonText(input), "a JSON object with the input fields");
+}
+
+function expectedFault(expected: JsonBytes | undefined): string | undefined {
+  const fault = jsonFault("expected", expected);
+  if (fault !== undefined || expected === undefined) return fault;
+  const value = parseJsonText(expected);
+  return value === null
+    ? undefined
+    : kindFault("expected", value, "a JSON object keyed by the Output columns, or null");
+}
+
+function kindFault(name: string, value: unknown, wanted: string): string | undefined {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return undefined;
-  return `its input is ${kindOf(value)}; expected a JSON object with the input fields`;
+  return `its ${name} is ${kindOf(value)}; expected ${wanted}`;
 }
 
 function jsonFault(name: string, bytes: JsonBytes | undefined): string | undefined {

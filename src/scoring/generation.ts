@@ -179,6 +179,7 @@ function describe(metric: LoadedMetric, run: LoadedMetric | undefined): MetricDe
   return {
     ...metric,
     problems,
+    fingerprint: problem === undefined ? metric.fingerprint : "",
     loaded: problem === undefined,
     loadError: problem?.message ?? "",
     runFile: run?.file ?? "",

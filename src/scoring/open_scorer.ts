@@ -30,6 +30,8 @@ export interface ScorerOptions {
   readonly maxRowBytes: number;
   /** How artifacts are run; `undefined`: they are not. */
   readonly run: RunOptions | undefined;
+  /** Aborted: the first load is given up; the scorer that comes of it is there to be closed. */
+  readonly stopLoading?: AbortSignal;
 }
 
 /**
@@ -45,9 +47,13 @@ export async function openScorer(
   const { python, startMethod, loadTimeoutMs, maxRowBytes } = options;
   const metricMeter = new Meter();
   const gatewayMeter = new Meter();
+  const stopLoading = new AbortController();
+  options.stopLoading?.addEventListener("abort", () => {
+    stopLoading.abort();
+  });
   const generation: GenerationOptions = {
     ...options,
-    pool: { python, startMethod, loadTimeoutMs, maxRowBytes },
+    pool: { python, startMethod, loadTimeoutMs, maxRowBytes, stopLoading: stopLoading.signal },
     cores: availableParallelism(),
     models: new ModelCalls(client, metricMeter, log),
     isJudge: client.hasModel,
@@ -59,7 +65,7 @@ export async function openScorer(
       scorer.readyChanged();
     },
   };
-  const scorer = new MetricScorer(generation, metricMeter, gatewayMeter);
+  const scorer = new MetricScorer(stopLoading, generation, metricMeter, gatewayMeter);
   await scorer.reload();
   return scorer;
 }
@@ -73,6 +79,7 @@ class MetricScorer implements Scorer {
   #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(
+    private readonly stopLoading: AbortController,
     private readonly options: GenerationOptions,
     private readonly metricMeter: Meter,
     private readonly gatewayMeter: Meter,
@@ -130,6 +137,7 @@ class MetricScorer implements Scorer {
   async close(deadlineMs: number): Promise<void> {
     this.#isClosing = true;
     this.readyChanged();
+    this.stopLoading.abort();
     await this.#reloading;
     const calls = [...this.#generations].flatMap((generation) => [...generation.calls]);
     for (const call of calls) call.close();
@@ -148,9 +156,11 @@ class MetricScorer implements Scorer {
   async #replace(): Promise<void> {
     if (this.#isClosing) return;
     const generation = await Generation.load(this.options);
-    const previous = this.#current;
-    this.#current = generation;
     this.#generations.add(generation);
+    const previous = this.#current;
+    // What was given up describes nothing: a call that begins meanwhile is told of the metric that there is.
+    if (this.stopLoading.signal.aborted && previous !== undefined) return;
+    this.#current = generation;
     if (previous !== undefined) void previous.retire().then(() => this.#generations.delete(previous));
     this.readyChanged();
   }

@@ -234,8 +234,8 @@ export class Scheduler implements WorkerListener {
     const curious = this.#mayGrow();
     for (const [worker, assignment] of [...this.#busy]) {
       if (now - assignment.heardAt < QUIET_MS) continue;
-      this.#lookAt(worker, assignment, now);
-      if (!curious || !this.#busy.has(worker)) continue;
+      const hasCase = this.#lookAt(worker, assignment, now);
+      if (!curious || !hasCase || !this.#busy.has(worker)) continue;
       const times = worker.cpuTimes();
       if (times === undefined) continue;
       const running = assignment.notLearned(now, times);
@@ -251,12 +251,14 @@ export class Scheduler implements WorkerListener {
     return count.fixed === undefined && this.#busy.size < count.most && this.#turns.cases > 0;
   }
 
-  #lookAt(worker: Worker, assignment: Assignment, now: number): void {
+  /** Returns whether the worker has a case in hand: without one it waits for its next chunk, which says nothing of the metric. */
+  #lookAt(worker: Worker, assignment: Assignment, now: number): boolean {
     const inHand = worker.look();
+    const hasCase = inHand.position !== undefined;
     const call = assignment.call;
     if (assignment.abandonedAt !== undefined) {
       if (now - assignment.abandonedAt >= CANCEL_GRACE_MS) this.#end(worker, "cancelled");
-      return;
+      return hasCase;
     }
     const { metricTimeoutMs } = this.options;
     const began = inHand.position === undefined ? undefined : inHand.beganAt;
@@ -274,10 +276,12 @@ export class Scheduler implements WorkerListener {
         call.settle(pending, outcome, now - metricMs - pending.arrivedAt, metricMs, assignment.modelUsage(position));
       }
       this.#end(worker, "timeout");
-    } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS) {
+    } else if (assignment.left > 1 && now - assignment.startedAt > LONG_CHUNK_MS && !assignment.isRecalled) {
+      assignment.isRecalled = true;
       worker.recall();
       if (began !== undefined) this.#size.learn(1, now - began);
     }
+    return hasCase;
   }
 
   /** Ends a busy worker; what it had not begun goes to others. */

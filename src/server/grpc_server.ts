@@ -88,7 +88,7 @@ function contextOf(call: Call, signal: AbortSignal): CallContext {
   };
 }
 
-/** The call's messages. Reading on tells the gate that the message before was taken. */
+/** The call's messages. The gate hears of each when it is handed on. */
 async function* receivedMessages(call: Call, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
   let wake: () => void = () => undefined;
   const stir = (): void => {

@@ -1,9 +1,10 @@
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 import type { Case, JsonBytes } from "../scoring/case.js";
-import type { CaseResult, Score } from "../scoring/result.js";
+import type { CaseErrorCode, CaseResult, Score } from "../scoring/result.js";
 import { artifactBytes, type Payload, payloadOfValueBytes } from "./json_value.js";
 import { measuredBytes } from "./measured_codec.js";
+import { fieldBytes, MessageWriter, textBytes, varintBytes } from "./message_writer.js";
 import { ERROR_CODES, runTime } from "./score_messages.js";
 import type { CaseBatch } from "./score_service.js";
 
@@ -211,52 +212,112 @@ const TIMING = {
 } as const;
 
 function encodeResults(results: readonly CaseResult[], from: number, to: number): Uint8Array {
-  const writer = new BinaryWriter();
-  for (let index = from; index < to; index++) {
-    const result = results[index];
-    if (result !== undefined) writeResult(writer, result);
-  }
+  const sizes = results.slice(from, to).map(sizesOf);
+  let size = 0;
+  for (const { result } of sizes) size += fieldBytes(result);
+  const writer = new MessageWriter(size);
+  sizes.forEach((own, place) => {
+    const result = results[from + place];
+    if (result !== undefined) writeResult(writer, result, own);
+  });
   return writer.finish();
 }
 
-function writeResult(writer: BinaryWriter, result: CaseResult): void {
-  writer.uint32(RESPONSE_RESULTS).fork();
-  if (result.id !== "") writer.uint32(RESULT.id).string(result.id);
-  if (result.index !== 0) writer.uint32(RESULT.index).uint32(result.index);
-  if (result.outcome.kind === "score") {
-    writer.uint32(RESULT.score).fork();
-    writeScore(writer, result.outcome);
-  } else {
-    writer.uint32(RESULT.error).fork();
-    writer.uint32(ERROR.code).uint32(ERROR_CODES[result.outcome.code]);
-    if (result.outcome.message !== "") writer.uint32(ERROR.message).string(result.outcome.message);
-  }
-  writer.join();
-  writer.uint32(RESULT.timing).fork();
-  writeDouble(writer, TIMING.queuedMs, result.queuedMs);
-  writeDouble(writer, TIMING.metricMs, result.metricMs);
-  const runMs = runTime(result);
-  if (runMs !== undefined) writer.uint32(TIMING.runMs).double(runMs);
-  writer.join();
-  const measured = measuredBytes(result);
-  if (measured !== undefined) writer.raw(measured);
-  writer.join();
+/** The sizes of a result's parts, without their tags and lengths. */
+interface Sizes {
+  readonly id: number;
+  readonly outcome: number;
+  /** Of the error's message. */
+  readonly message: number;
+  readonly timing: number;
+  /** The fields that runs and model calls bring, as they are written. */
+  readonly measured: Uint8Array;
+  readonly result: number;
 }
 
-function writeScore(writer: BinaryWriter, score: Score): void {
-  writeDouble(writer, SCORE.value, score.value);
-  if (score.feedback.length > 0) writer.uint32(SCORE.feedback).bytes(score.feedback);
-  for (const [name, value] of score.scores) {
-    writer.uint32(SCORE.scores).fork();
-    writer.uint32(ENTRY.key).string(name).uint32(ENTRY.value).double(value);
-    writer.join();
-  }
-  if (score.sideInfo.length > 0) writer.uint32(SCORE.sideInfo).bytes(score.sideInfo);
+function sizesOf(result: CaseResult): Sizes {
+  const { outcome } = result;
+  const id = textBytes(result.id);
+  const message = outcome.kind === "error" ? textBytes(outcome.message) : 0;
+  const outcomeSize = outcome.kind === "score" ? scoreSize(outcome) : errorSize(outcome.code, message);
+  const runMs = runTime(result) === undefined ? 0 : DOUBLE_FIELD_BYTES;
+  const timing = doubleBytes(result.queuedMs) + doubleBytes(result.metricMs) + runMs;
+  const measured = measuredBytes(result);
+  const index = result.index === 0 ? 0 : 1 + varintBytes(result.index);
+  const own = textField(id) + index + fieldBytes(outcomeSize) + fieldBytes(timing) + measured.length;
+  return { id, outcome: outcomeSize, message, timing, measured, result: own };
+}
+
+function scoreSize({ value, feedback, scores, sideInfo }: Score): number {
+  let size = doubleBytes(value) + textField(feedback.length) + textField(sideInfo.length);
+  for (const [name] of scores) size += fieldBytes(entrySize(textBytes(name)));
+  return size;
+}
+
+/** Of a named score, whose name takes `name` bytes; an entry has both its fields, whatever they hold. */
+function entrySize(name: number): number {
+  return fieldBytes(name) + DOUBLE_FIELD_BYTES;
+}
+
+function errorSize(code: CaseErrorCode, message: number): number {
+  return 1 + varintBytes(ERROR_CODES[code]) + textField(message);
+}
+
+/** An empty text is not written. */
+function textField(length: number): number {
+  return length === 0 ? 0 : fieldBytes(length);
 }
 
 /** Zero is not written; minus zero is another number. */
-function writeDouble(writer: BinaryWriter, tag: number, value: number): void {
-  if (!Object.is(value, 0)) writer.uint32(tag).double(value);
+function doubleBytes(value: number): number {
+  return Object.is(value, 0) ? 0 : DOUBLE_FIELD_BYTES;
+}
+
+const DOUBLE_FIELD_BYTES = 9;
+
+function writeResult(writer: MessageWriter, result: CaseResult, sizes: Sizes): void {
+  writer.varint(RESPONSE_RESULTS);
+  writer.varint(sizes.result);
+  if (sizes.id > 0) writer.text(RESULT.id, result.id, sizes.id);
+  if (result.index !== 0) {
+    writer.varint(RESULT.index);
+    writer.varint(result.index);
+  }
+  if (result.outcome.kind === "score") {
+    writer.varint(RESULT.score);
+    writer.varint(sizes.outcome);
+    writeScore(writer, result.outcome);
+  } else {
+    writer.varint(RESULT.error);
+    writer.varint(sizes.outcome);
+    writer.varint(ERROR.code);
+    writer.varint(ERROR_CODES[result.outcome.code]);
+    if (sizes.message > 0) writer.text(ERROR.message, result.outcome.message, sizes.message);
+  }
+  writer.varint(RESULT.timing);
+  writer.varint(sizes.timing);
+  writeDouble(writer, TIMING.queuedMs, result.queuedMs);
+  writeDouble(writer, TIMING.metricMs, result.metricMs);
+  const runMs = runTime(result);
+  if (runMs !== undefined) writer.double(TIMING.runMs, runMs);
+  writer.raw(sizes.measured);
+}
+
+function writeScore(writer: MessageWriter, score: Score): void {
+  writeDouble(writer, SCORE.value, score.value);
+  if (score.feedback.length > 0) writer.bytes(SCORE.feedback, score.feedback);
+  for (const [name, value] of score.scores) {
+    const size = textBytes(name);
+    writer.varint(SCORE.scores);
+    writer.varint(entrySize(size));
+    writer.text(ENTRY.key, name, size);
+    writer.double(ENTRY.value, value);
+  }
+  if (score.sideInfo.length > 0) writer.bytes(SCORE.sideInfo, score.sideInfo);
+}
+
+function writeDouble(writer: MessageWriter, tag: number, value: number): void {
+  if (!Object.is(value, 0)) writer.double(tag, value);
 }
 
 /** Near enough to decide where a response ends, without measuring texts twice. */

@@ -3,8 +3,10 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:f
 /** What a process, with everything that it started, has used so far, in milliseconds. */
 export interface CpuTimes {
   readonly cpuMs: number;
-  /** How long its main thread was ready to run and waited for a core. */
+  /** How long its main thread was ready to run and waited for a core. A wait counts from its end. */
   readonly coreWaitMs: number;
+  /** Whether any of its threads, or of what it started, runs or waits for a core at this moment. */
+  readonly isRunnable: boolean;
 }
 
 /** A kernel's clock tick, in which `/proc/<pid>/stat` counts; 100 a second on every Linux that Node runs on. */
@@ -25,7 +27,7 @@ export class CpuMeter {
   readonly #schedstat: number | undefined;
   readonly #children: ChildrenFiles;
 
-  constructor(pid: number) {
+  constructor(private readonly pid: number) {
     this.#stat = open(`/proc/${pid}/stat`);
     this.#schedstat = open(`/proc/${pid}/schedstat`);
     this.#children = new ChildrenFiles(pid);
@@ -38,9 +40,11 @@ export class CpuMeter {
     const sched = parseSchedstat(readAt(this.#schedstat));
     // The one counts all threads, in ticks; the other the main thread, in nanoseconds.
     const ownMs = Math.max(stat.ownMs, sched?.cpuMs ?? 0);
+    const descendants = this.#descendants(stat.threads);
     return {
-      cpuMs: ownMs + stat.waitedForMs + this.#descendantsMs(stat.threads),
+      cpuMs: ownMs + stat.waitedForMs + descendants.cpuMs,
       coreWaitMs: sched?.coreWaitMs ?? 0,
+      isRunnable: stat.isRunnable || descendants.isRunnable || (stat.threads > 1 && hasRunnableThread(this.pid)),
     };
   }
 
@@ -49,18 +53,19 @@ export class CpuMeter {
     this.#children.close();
   }
 
-  #descendantsMs(threads: number): number {
+  #descendants(threads: number): { cpuMs: number; isRunnable: boolean } {
     const first = this.#children.read(threads);
-    if (first.length === 0) return 0;
-    let sum = 0;
+    let cpuMs = 0;
+    let isRunnable = false;
     const found = [...first];
     for (let i = 0; i < found.length && i < MOST_DESCENDANTS; i++) {
       const pid = found[i] ?? 0;
       const stat = parseStat(readWhole(`/proc/${pid}/stat`));
-      if (stat !== undefined) sum += stat.ownMs + stat.waitedForMs;
+      if (stat !== undefined) cpuMs += stat.ownMs + stat.waitedForMs;
+      isRunnable ||= stat?.isRunnable === true;
       found.push(...childrenOf(pid));
     }
-    return sum;
+    return { cpuMs, isRunnable };
   }
 }
 
@@ -89,7 +94,7 @@ class ChildrenFiles {
 
   #open(): void {
     this.close();
-    this.#fds = tasksOf(this.pid).map((task) => open(`/proc/${this.pid}/task/${task}/children`));
+    this.#fds = threadsOf(this.pid).map((thread) => open(`/proc/${this.pid}/task/${thread}/children`));
   }
 }
 
@@ -97,11 +102,20 @@ function closeAll(fds: readonly (number | undefined)[]): void {
   for (const fd of fds) if (fd !== undefined) closeSync(fd);
 }
 
+interface ProcessStat {
+  readonly isRunnable: boolean;
+  readonly ownMs: number;
+  /** Of its children that have ended. */
+  readonly waitedForMs: number;
+  readonly threads: number;
+}
+
 /** `/proc/<pid>/stat`: the command's name stands in parentheses and may hold any. */
-export function parseStat(text: string): { ownMs: number; waitedForMs: number; threads: number } | undefined {
+export function parseStat(text: string): ProcessStat | undefined {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number): number => Number(fields[field - 3]);
   const found = {
+    isRunnable: fields[0] === "R",
     ownMs: (ticks(14) + ticks(15)) * TICK_MS,
     waitedForMs: (ticks(16) + ticks(17)) * TICK_MS,
     threads: ticks(20),
@@ -110,23 +124,27 @@ export function parseStat(text: string): { ownMs: number; waitedForMs: number; t
 }
 
 /** `/proc/<pid>/schedstat`: nanoseconds on a core, nanoseconds waiting for one, time slices. */
-export function parseSchedstat(text: string): CpuTimes | undefined {
+export function parseSchedstat(text: string): { cpuMs: number; coreWaitMs: number } | undefined {
   const [onCore = NaN, waiting = NaN] = numbers(text);
   return Number.isFinite(onCore + waiting) ? { cpuMs: onCore / 1e6, coreWaitMs: waiting / 1e6 } : undefined;
 }
 
-/** Children of all threads of a process. */
-function childrenOf(pid: number): number[] {
-  return tasksOf(pid).flatMap((task) => numbers(readWhole(`/proc/${pid}/task/${task}/children`)));
+/** Whether any thread of a process runs or waits for a core; `/proc/<pid>/stat` tells that of the main thread alone. */
+function hasRunnableThread(pid: number): boolean {
+  return threadsOf(pid).some((thread) => parseStat(readWhole(`/proc/${pid}/task/${thread}/stat`))?.isRunnable === true);
 }
 
-/** The ids of a process's threads. */
-function tasksOf(pid: number): string[] {
+function threadsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/task`);
   } catch {
     return []; // It is gone.
   }
+}
+
+/** Children of all threads of a process. */
+function childrenOf(pid: number): number[] {
+  return threadsOf(pid).flatMap((thread) => numbers(readWhole(`/proc/${pid}/task/${thread}/children`)));
 }
 
 function numbers(text: string): number[] {

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../package_root.js";
-import type { TemplateExit } from "./template.js";
+import { howItEnded } from "./exit_words.js";
+import type { ProcessExit, TemplateExit } from "./template.js";
 
 /** The interpreter is older than 3.9; standard error says so in a whole sentence. */
 const EXIT_TOO_OLD = 97;
@@ -26,7 +27,8 @@ export function choosePython(option: string | undefined, environment: NodeJS.Pro
 }
 
 /** Why an interpreter that never said hello did not start, in one line. */
-export function startFailure(python: string, { spawnError, exitCode, signal, output }: TemplateExit): string {
+export function startFailure(python: string, exit: TemplateExit): string {
+  const { spawnError, exitCode, output } = exit;
   if (spawnError === "ENOENT") {
     return `the Python interpreter ${python} was not found; install Python 3.9 or newer, activate its virtual environment, or name one with --python`;
   }
@@ -37,14 +39,12 @@ export function startFailure(python: string, { spawnError, exitCode, signal, out
   if (exitCode === EXIT_NOT_REACHED) {
     return `the Python interpreter ${python} could not reach the sidecar's socket in its private folder: ${lastLine(output)}`;
   }
-  const how = signal === undefined ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-  return `the Python interpreter ${python} ${how} before it could load anything: ${lastLine(output)}`;
+  return `the Python interpreter ${python} ${howItEnded(exit)} before it could load anything: ${lastLine(output)}`;
 }
 
 /** Why the load failed of an interpreter that died over it, in one line. */
-export function loadDeath({ exitCode, signal }: Pick<TemplateExit, "exitCode" | "signal">): string {
-  const how = signal === undefined ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-  return `the Python interpreter ${how} while it loaded the file; look at what the file does when it is imported`;
+export function loadDeath(exit: ProcessExit): string {
+  return `the Python interpreter ${howItEnded(exit)} while it loaded the file; look at what the file does when it is imported`;
 }
 
 function lastLine(output: string): string {

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { Backoff, type StartStamp } from "./backoff.js";
+import { howItEnded } from "./exit_words.js";
 import { choosePython, loadDeath } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport } from "./messages.js";
@@ -9,6 +10,8 @@ import { loadTimeout, TemplateKeeper, type KeeperEvents } from "./template_keepe
 import { launchTemplate } from "./template_process.js";
 import type { Death, LoadedMetric, OpenedPool, Pool, PoolOptions, Worker, WorkerListener } from "./types.js";
 import { WorkerProcess, type WorkerEnd, type WorkerEvents } from "./worker_process.js";
+
+const GIVEN_UP = "its load was given up, since the sidecar stops";
 
 /** So many starts in a row have to fail before the cases that wait are told. */
 const MOST_FAILED_STARTS = 3;
@@ -21,7 +24,7 @@ export async function openPool(
   launch: LaunchTemplate = launchTemplate,
 ): Promise<OpenedPool> {
   const pool = new WorkerPool(options, listener, log, launch);
-  const metric = await pool.load();
+  const metric = await pool.load(options.stopLoading);
   if (metric.problems.length === 0) return { metric, pool };
   await pool.close();
   return { metric, pool: undefined };
@@ -70,11 +73,18 @@ class WorkerPool implements Pool {
   }
 
   /** Resolves with what the first interpreter that loads the metric finds. */
-  load(): Promise<LoadedMetric> {
-    return new Promise((resolve) => {
-      this.#describe = resolve;
-      this.#launch();
-    });
+  async load(stop?: AbortSignal): Promise<LoadedMetric> {
+    const giveUp = (): void => void this.close();
+    try {
+      return await new Promise((resolve) => {
+        this.#describe = resolve;
+        this.#launch();
+        stop?.addEventListener("abort", giveUp, { once: true });
+        if (stop?.aborted === true) giveUp();
+      });
+    } finally {
+      stop?.removeEventListener("abort", giveUp);
+    }
   }
 
   want(count: number): void {
@@ -96,6 +106,7 @@ class WorkerPool implements Pool {
     for (const { worker } of [...this.#entries.values()]) worker.templateGone();
     if (this.#entries.size > 0) await emptied;
     this.workers.clear();
+    if (this.#metric === undefined) this.#described(unloadedMetric(this.options, GIVEN_UP, this.#keeper.facts));
   }
 
   // Starting.
@@ -125,14 +136,7 @@ class WorkerPool implements Pool {
 
   #launch(): void {
     this.#templateStamp = this.#backoff.stamp();
-    try {
-      this.#keeper.launch();
-    } catch (error) {
-      // Not inside a call of the owner's.
-      queueMicrotask(() => {
-        this.#lost(`no Python process can be started: ${String(error)}`, false);
-      });
-    }
+    this.#keeper.launch();
   }
 
   #start(): void {
@@ -339,12 +343,16 @@ class WorkerPool implements Pool {
       return;
     }
     if (entry.wasTold) this.listener.died(worker, death);
-    else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(end.why);
+    else if (!entry.wasReady && !entry.lostTemplate) this.#startFailed(whyNotReady(end, death));
   }
 
   #whyNotLoaded(end: WorkerEnd, death: Death): string {
     return end.kind === "late" ? loadTimeout(this.options.file, this.options.loadTimeoutMs) : loadDeath(death);
   }
+}
+
+function whyNotReady(end: Exclude<WorkerEnd, { kind: "told" }>, death: Death): string {
+  return end.kind === "died" ? `a worker ${howItEnded(death)} before it was ready` : end.why;
 }
 
 /** Text without the end of its last line. */

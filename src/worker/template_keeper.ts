@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { howItEnded } from "./exit_words.js";
 import { loadDeath, startFailure } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport, StartMethod } from "./messages.js";
@@ -30,6 +31,7 @@ export interface KeeperEvents extends Omit<TemplateEvents, "hello" | "loaded" | 
 export class TemplateKeeper {
   #template: Template | undefined;
   #isReady = false;
+  #isClosed = false;
   #startMethod: StartMethod;
   #startMethodReason = "";
   #pythonVersion = "";
@@ -66,16 +68,25 @@ export class TemplateKeeper {
     };
   }
 
-  /** Starts a template, where there is none. What comes of it is told. */
+  /** Starts a template, where there is none. What comes of it is told, and never within this call. */
   launch(): void {
-    if (this.#template !== undefined) return;
+    if (this.#template !== undefined || this.#isClosed) return;
     const { launch, ...options } = this.options;
     const { python } = options;
     this.#isReady = false;
-    const template: Template = launch(
-      { ...options, startMethod: this.#startMethod, log: this.log },
-      this.#eventsOf(() => template),
-    );
+    let template: Template;
+    try {
+      template = launch(
+        { ...options, startMethod: this.#startMethod, log: this.log },
+        this.#eventsOf(() => template),
+      );
+    } catch (error) {
+      this.log.error({ err: error }, "the sidecar cannot make the private folder and sockets of its Python processes");
+      queueMicrotask(() => {
+        this.#lose(`no Python process can be started (${codeOf(error)}); look at the sidecar's log`);
+      });
+      return;
+    }
     this.#template = template;
     this.#setDeadline(
       HELLO_TIMEOUT_MS,
@@ -95,7 +106,11 @@ export class TemplateKeeper {
   /** Ends every process. Nothing is told any more but what workers still say. Resolves when nothing is left. */
   async close(): Promise<void> {
     clearTimeout(this.#deadline);
-    if (this.#template !== undefined) this.#stop(this.#template);
+    this.#isClosed = true;
+    const template = this.#template;
+    // What it still says of its load is nothing to act on.
+    this.#template = undefined;
+    if (template !== undefined) this.#stop(template);
     await Promise.all(this.#stopping);
   }
 
@@ -166,9 +181,7 @@ export class TemplateKeeper {
   #whyGone(exit: TemplateExit): string {
     if (!exit.saidHello) return startFailure(this.options.python, exit);
     if (!this.#isReady && this.#startMethod === "fork") return loadDeath(exit);
-    const how =
-      exit.signal === undefined ? `exited with code ${exit.exitCode ?? "unknown"}` : `was killed by ${exit.signal}`;
-    return `the process that starts workers ${how}`;
+    return `the process that starts workers ${howItEnded(exit)}`;
   }
 
   #setDeadline(milliseconds: number, reason: string): void {
@@ -182,4 +195,9 @@ export class TemplateKeeper {
 /** Why a load was given up, in one line. */
 export function loadTimeout(file: string, milliseconds: number): string {
   return `${basename(file)} did not load within ${milliseconds / 1000} s; make what it does at import faster, or give --load-timeout more seconds`;
+}
+
+/** The system's word for an error, such as ENOSPC: its message names paths. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "an error of the sidecar's own";
 }

@@ -231,6 +231,9 @@ class TemplateProcess implements Template {
         return;
       case "hello":
         this.#broken("it said hello twice");
+        return;
+      case "model_call":
+        this.#broken("it asked for a model, which only workers do");
     }
   }
 
@@ -244,9 +247,10 @@ class TemplateProcess implements Template {
   }
 }
 
+/** Where this process was held up for so long, what has arrived meanwhile is heard first. */
 async function within(milliseconds: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, milliseconds)));
+  const late = new Promise<void>((resolve) => (timer = setTimeout(() => setImmediate(resolve), milliseconds)));
   await Promise.race([promise, late]);
   clearTimeout(timer);
 }

@@ -38,6 +38,16 @@ export interface ChunkUsage {
   readonly coreWaitMs: number;
 }
 
+/** What a worker has used so far, seen from outside, in milliseconds. */
+export interface RunningUsage {
+  /** CPU time of its process and of what that started. */
+  readonly cpuMs: number;
+  /** How long its main thread has waited for a core; a wait counts from its end. */
+  readonly coreWaitMs: number;
+  /** Whether any of its threads, or of what it started, runs or waits for a core at this moment. */
+  readonly isRunnable: boolean;
+}
+
 /** What a worker is doing at this moment, seen from outside. */
 export interface InHand {
   /** Position of the case in hand in its chunk; `undefined` between cases. */
@@ -88,8 +98,8 @@ export interface Worker {
   /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
   look(): InHand;
 
-  /** CPU time of its process group and its main thread's wait for a core, both since its chunk began, in ms; `undefined` where the system does not tell. */
-  cpuTimes(): { readonly cpuMs: number; readonly coreWaitMs: number } | undefined;
+  /** What it has used since its chunk of one case began; `undefined` for a larger chunk, and where the system does not tell. */
+  cpuTimes(): RunningUsage | undefined;
 
   /** Memory that only this worker uses, in bytes; `undefined` where the system does not tell. */
   privateBytes(): number | undefined;
@@ -194,6 +204,8 @@ export interface PoolOptions {
   readonly loadTimeoutMs: number;
   /** A result that needs more bytes is an error of its case. */
   readonly maxRowBytes: number;
+  /** Aborted: a load that is under way is given up, which is a problem of the step `metric_file`. */
+  readonly stopLoading?: AbortSignal;
   /** What the metric, or something that it started, printed. */
   readonly printed: (line: Printed) => void;
 }

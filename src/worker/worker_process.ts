@@ -21,8 +21,8 @@ export const OTHER_HALF_MS = 500;
 /** Why a worker ends: what it was told, or what became of it. The first reason stays. */
 export type WorkerEnd =
   | { readonly kind: "told"; readonly reason: EndReason }
-  /** `late`: it was not ready in time. `breach`: it said what no worker says. */
-  | { readonly kind: "died" | "late" | "breach"; readonly why: string };
+  /** `died`: by itself; `late`: it was not ready in time; `unusable`: it could not be started; `breach`: it said what no worker says. */
+  | { readonly kind: "died" | "late" | "unusable" | "breach"; readonly why: string };
 
 export interface WorkerEvents {
   /** It has loaded the metric itself. */
@@ -65,13 +65,14 @@ export class WorkerProcess implements Worker {
   #exit: ProcessExit | undefined;
   /** The one timer of the state: start, other half, or kill grace. */
   #timer: NodeJS.Timeout | undefined;
+  #afterTimer: NodeJS.Immediate | undefined;
 
   constructor(
     readonly number: number,
     private readonly host: WorkerHost,
   ) {
     this.#setTimer(host.startTimeoutMs, () => {
-      this.#die(`it was not ready within ${host.startTimeoutMs / 1000} s`, "late");
+      this.#die(`a worker was not ready within ${host.startTimeoutMs / 1000} s`, "late");
       this.#kill();
     });
   }
@@ -95,8 +96,9 @@ export class WorkerProcess implements Worker {
     this.#lastChunk = nextChunkNumber(this.#lastChunk);
     this.#chunk = new ChunkInHand(this.#lastChunk, cases.length);
     this.#link?.channel.sendChunk(this.#lastChunk, cases);
-    // Read while the worker begins already; what it has used by then is little.
-    this.#baseline = this.#meter?.read();
+    // Only a metric that takes long is ever asked what it does meanwhile, and gets one case at a time. Read while the worker begins already; what it
+    // has used by then is little.
+    this.#baseline = cases.length === 1 ? this.#meter?.read() : undefined;
     return this.#lastChunk;
   }
 
@@ -124,6 +126,7 @@ export class WorkerProcess implements Worker {
     return {
       cpuMs: Math.max(0, now.cpuMs - base.cpuMs),
       coreWaitMs: Math.max(0, now.coreWaitMs - base.coreWaitMs),
+      isRunnable: now.isRunnable,
     };
   }
 
@@ -185,7 +188,7 @@ export class WorkerProcess implements Worker {
       this.#finish();
       return;
     }
-    this.#die("its process ended");
+    this.#die("its process ended", "died");
     this.#setTimer(OTHER_HALF_MS, () => {
       this.#finish();
     });
@@ -198,13 +201,13 @@ export class WorkerProcess implements Worker {
   }
 
   startFailed(error: string): void {
-    this.#die(`it could not be started: ${error}`);
+    this.#die(`a worker could not be started: ${error}`, "unusable");
     this.#finish();
   }
 
   /** It cannot be used, as `why` says: a start that failed. */
   refuse(why: string): void {
-    this.#die(why);
+    this.#die(why, "unusable");
     this.#kill();
   }
 
@@ -215,13 +218,13 @@ export class WorkerProcess implements Worker {
       this.host.events.printed(this, message);
       return;
     }
-    if (this.#end !== undefined) return;
+    if (!this.#isHeard) return;
     switch (message.type) {
       case "loaded":
         this.host.events.loaded(this, message.metric);
         return;
       case "ready":
-        this.#ready();
+        if (this.#end === undefined) this.#ready();
         return;
       case "model_call":
         this.host.events.modelCall(this, message);
@@ -245,8 +248,13 @@ export class WorkerProcess implements Worker {
     this.host.events.idle(this);
   }
 
+  /** What a worker said before it died counts, also where its death was heard of first. */
+  get #isHeard(): boolean {
+    return this.#end === undefined || this.#end.kind === "died";
+  }
+
   #rows(frame: RowsFrame): void {
-    if (this.#end !== undefined) return;
+    if (!this.#isHeard) return;
     const chunk = this.#chunk;
     if (chunk?.number !== frame.chunk) {
       this.#breach(`it sent rows of chunk ${frame.chunk}, which it does not have`);
@@ -307,7 +315,7 @@ export class WorkerProcess implements Worker {
   }
 
   /** It ends for a reason of its own, unless it is ending already. */
-  #die(why: string, kind: Exclude<WorkerEnd["kind"], "told"> = "died"): void {
+  #die(why: string, kind: Exclude<WorkerEnd["kind"], "told">): void {
     if (this.#end !== undefined) return;
     this.#end = { kind, why };
     this.#state = "ending";
@@ -338,12 +346,16 @@ export class WorkerProcess implements Worker {
     this.host.events.ended(this, end, { pid: this.#pid, exitCode, signal, ...breach, position: inHand?.position });
   }
 
+  /** Where this process was held up for so long, what has arrived meanwhile is heard first. */
   #setTimer(milliseconds: number, then: () => void): void {
     this.#clearTimer();
-    this.#timer = setTimeout(then, milliseconds);
+    this.#timer = setTimeout(() => {
+      this.#afterTimer = setImmediate(then);
+    }, milliseconds);
   }
 
   #clearTimer(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#afterTimer);
   }
 }

@@ -42,6 +42,9 @@ it("writes no more once the reader is gone", () => {
 it("makes a JSON entry readable", async () => {
   const pretty = await prettyPrinter();
   expect(pretty('{"level":40,"time":"2026-01-02T03:04:05.678Z","case":"a","msg":"careful"}\n')).toMatch(
-    /^\[\d\d:\d\d:05\.678\] WARN: careful\n {4}case: "a"\n$/,
+    /^\[\d\d:\d\d:05\.678\] WARN: careful \{"case":"a"\}\n$/,
+  );
+  expect(pretty('{"level":40,"time":"2026-01-02T03:04:05.678Z","traceback":"a\\n  b\\n","msg":"it failed"}\n')).toMatch(
+    /WARN: it failed\n {4}a\n {6}b\n$/,
   );
 });

@@ -1,12 +1,8 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
+import { isWanted, OPTIONAL_PROGRAMS } from "../optional_programs.js";
 import { RecipeKitchen } from "./recipe_kitchen.js";
 import { readRecipes, type Recipe } from "./recipes.js";
-
-/** Programs that a developer may not have. Where everything is checked, they must be there. */
-const OPTIONAL_PROGRAMS = ["grpcurl", "grpc-health-probe"];
 
 describe("the recipes of README.md, in their order", () => {
   let kitchen: RecipeKitchen;
@@ -37,20 +33,5 @@ function title({ kind, argument, text }: Recipe): string {
 }
 
 function wantsMissingProgram({ kind, text }: Recipe): boolean {
-  if (process.env["CI"] !== undefined || kind !== "tested") return false;
-  return OPTIONAL_PROGRAMS.some((program) => text.includes(program) && !isInstalled(program));
-}
-
-function isInstalled(program: string): boolean {
-  const folders = [resolve(".tools", "bin"), ...(process.env["PATH"] ?? "").split(delimiter)];
-  return folders.some((folder) => isExecutable(join(folder, program)));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return kind === "tested" && OPTIONAL_PROGRAMS.some((program) => text.includes(program) && !isWanted(program));
 }

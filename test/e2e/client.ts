@@ -139,7 +139,7 @@ export class ScoringClient {
   }
 
   /** Each status as it changes, until the server ends the watch or the caller stops to ask. */
-  async *watchHealth(): AsyncGenerator<ServingStatus> {
+  async *watchHealth(): AsyncGenerator<ServingStatus, void> {
     const call = this.#client.makeServerStreamRequest(
       "/grpc.health.v1.Health/Watch",
       encoder(HealthCheckRequestSchema),
@@ -217,6 +217,18 @@ export interface ScoreCallOutcome {
   readonly sizes: number[];
   /** The header `skynet-metric-fingerprint`. */
   readonly fingerprint: string | undefined;
+}
+
+/** Waits until a watch of the health tells a status: a sidecar is not serving yet while its first worker starts. */
+export async function statusBecomes(watch: AsyncGenerator<ServingStatus, void>, wanted: ServingStatus): Promise<void> {
+  const told = async (): Promise<void> => {
+    for (;;) {
+      const { value, done } = await watch.next();
+      if (value === wanted) return;
+      if (done === true) throw new Error(`the watch ended before the status became ${wanted}`);
+    }
+  };
+  await within(`the status ${wanted}`, told());
 }
 
 /** The status that a call failed with; fails where it did not. */

@@ -3,7 +3,8 @@ import { describe, expect } from "vitest";
 import { runProgram } from "./command.js";
 import { fixture, test } from "./scenario.js";
 import type { Sidecar } from "./sidecar.js";
-import { findTool } from "./tools.js";
+import { isWanted, programPath } from "../optional_programs.js";
+import { until } from "./until.js";
 
 const CASE_A = { id: "a", input: { value: { q: 1 } }, output: { value: "x" }, expected: { value: { label: "x" } } };
 const CASE_B = { id: "b", input: { json: "{}" }, output: { json: '"y"' }, expected: { json: '{"label": "x"}' } };
@@ -25,7 +26,7 @@ const STEPS = [
 ] as const;
 
 /** What other people's programs, unmodified, make of the sidecar. */
-describe("grpcurl", () => {
+describe.runIf(isWanted("grpcurl"))("grpcurl", () => {
   test("lists the services", async ({ start }) => {
     const { address } = await start("exact_match.py");
 
@@ -130,14 +131,15 @@ describe("grpcurl", () => {
   });
 });
 
-describe("grpc_health_probe", () => {
+describe.runIf(isWanted("grpc-health-probe"))("grpc_health_probe", () => {
   test("finds the sidecar serving, as a whole and by service, and not serving where the metric does not load", async ({
     start,
     workspace,
   }) => {
     const healthy = await start("exact_match.py");
     const broken = await start({ metric: workspace.write("metric.py", "raise SystemExit(3)\n") });
-    const probe = findTool("grpc-health-probe");
+    const probe = programPath("grpc-health-probe");
+    await until("the first worker stands", async () => (await healthy.client.health()) === "SERVING");
 
     for (const service of ["", "skynet.scoring.v1.ScoreService"]) {
       const outcome = await runProgram(probe, [`-addr=${healthy.address}`, `-service=${service}`]);
@@ -214,7 +216,7 @@ function grpcurl(address: string, args: readonly string[], requests: readonly un
   const socket = address.startsWith("unix:") ? ["-unix", address.slice("unix:".length)] : [address];
   const data = requests.length === 0 ? [] : ["-emit-defaults", "-d", "@"];
   const input = requests.map((request) => JSON.stringify(request)).join("\n");
-  return runProgram(findTool("grpcurl"), ["-plaintext", ...data, ...socket, ...args], { input });
+  return runProgram(programPath("grpcurl"), ["-plaintext", ...data, ...socket, ...args], { input });
 }
 
 function curl({ address }: Sidecar, method: string, request: unknown) {

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { runCommand } from "./command.js";
 import { Workspace } from "./scenario.js";
-import { readJsonLines, sharedFile } from "./shared.js";
+import { hasShared, readJsonLines, sharedFile } from "./shared.js";
 
 const METRIC = fileURLToPath(new URL("../fixtures/gsm8k_metric.py", import.meta.url));
 const DATA = sharedFile("data", "gsm8k", "example_model_solutions.jsonl");
@@ -24,9 +24,12 @@ interface ResultLine {
 }
 
 /** The main job on real data: all 5,276 answers, from a file through the command, the sidecar and back into a file. */
-describe("four models' answers to 1,319 GSM8K questions", () => {
-  const workspace = new Workspace();
+describe.runIf(hasShared())("four models' answers to 1,319 GSM8K questions", () => {
+  let workspace: Workspace;
   const seconds: number[] = [];
+  beforeAll(() => {
+    workspace = new Workspace();
+  });
   afterAll(() => workspace.remove());
 
   test.for(Object.entries(MODELS))(

@@ -8,9 +8,10 @@ import type { Sidecar } from "./sidecar.js";
 import { until } from "./until.js";
 
 describe("twenty SIGKILLs at random under load", () => {
-  test("cost at most the cases that were in hand", async ({ start }) => {
-    const sidecar = await start("computes_1_ms.py");
-    const cases = casesOf(4000, "fine");
+  test("cost only cases that were in hand, and no case is run twice", async ({ start, workspace }) => {
+    const sidecar = await start("notes_and_computes_1_ms.py");
+    const notes = join(workspace.path, "notes");
+    const cases = Array.from({ length: 4000 }, (_, index) => ({ ...caseOf(index, { notes }), id: `case-${index}` }));
     const kills = new Set<number>();
     const nextKillAt = (): number => 190 * kills.size + Math.floor(Math.random() * 190);
     let at = nextKillAt();
@@ -32,7 +33,14 @@ describe("twenty SIGKILLs at random under load", () => {
     expect(SCORE + METRIC_CRASHED).toBe(4000);
     expect(METRIC_CRASHED).toBeGreaterThan(0);
     expect(METRIC_CRASHED).toBeLessThanOrEqual(20);
+    const begun = workspace.lines("notes").map((line) => line.split(" ").map(Number) as [pid: number, index: number]);
+    expect(new Set(begun.map(([, index]) => index)).size).toBe(begun.length);
+    const lastOf = new Map(begun);
+    const pidOf = new Map(begun.map(([pid, index]) => [index, pid]));
     for (const result of results.filter(({ outcome }) => outcome.case === "error")) {
+      // Without a note the process was killed before the metric's first line.
+      const pid = pidOf.get(result.index);
+      if (pid !== undefined) expect([kills.has(pid), lastOf.get(pid)]).toEqual([true, result.index]);
       const message = expect.stringContaining("killed by SIGKILL") as string;
       expect(plain(result)).toEqual(failed(result.index, "METRIC_CRASHED", message, `case-${result.index}`));
     }
@@ -95,6 +103,7 @@ describe("kill -9 of the sidecar", () => {
     sidecar.signal("SIGKILL");
 
     await sidecar.nothingLeft(2000);
+    expect(await sidecar.exited()).toEqual([null, "SIGKILL"]);
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
 
 import { caseOf, plain, scored, tally } from "./cases.js";
-import { statusOf } from "./client.js";
+import { statusBecomes, statusOf } from "./client.js";
 import { test, type Workspace } from "./scenario.js";
 import type { Sidecar } from "./sidecar.js";
-import { until, within } from "./until.js";
+import { until } from "./until.js";
 
 const BROKEN = "def score(input, output:\n";
 
@@ -34,12 +34,11 @@ describe.each([
   }) => {
     const sidecar = await start({ metric: write(workspace, "first"), args });
     const statuses = sidecar.client.watchHealth();
-    const nextStatus = async (): Promise<unknown> => (await within("the next status", statuses.next())).value;
-    expect(await nextStatus()).toBe("SERVING");
+    await statusBecomes(statuses, "SERVING");
 
     workspace.write("metric.py", BROKEN);
     ask(sidecar);
-    expect(await nextStatus()).toBe("NOT_SERVING");
+    await statusBecomes(statuses, "NOT_SERVING");
     expect(await statusOf(sidecar.client.score([caseOf("a")]))).toEqual({
       code: "FAILED_PRECONDITION",
       details: expect.stringMatching(/SyntaxError.*metric\.py.*line 1/) as string,
@@ -52,7 +51,7 @@ describe.each([
 
     write(workspace, "mended");
     ask(sidecar);
-    expect(await nextStatus()).toBe("SERVING");
+    await statusBecomes(statuses, "SERVING");
     expect((await sidecar.client.score([caseOf("a")])).map(plain)).toEqual([scored(0, 1, "mended")]);
     await statuses.return(undefined);
   });

@@ -115,6 +115,7 @@ describe("samples", () => {
   test.each<[string, Partial<Case>, RegExp]>([
     ["no input", { input: undefined }, /^sample 1 \("a"\): it has no input; give `input`/],
     ["an input that is not an object", { input: bytes("[1]") }, /its input is an array; expected a JSON object/],
+    ["expected values that are not an object", { expected: bytes("[1]") }, /its expected is an array; expected a JSON/],
     ["an input that is null", { input: bytes("null") }, /its input is null; expected a JSON object/],
     ["no output", { output: undefined }, /it has no output; give `output`/],
     ["an output that is not JSON", { output: bytes("{") }, /its output is not JSON/],

@@ -7,6 +7,7 @@ import type {
   ModelReply,
   Pool,
   Row,
+  RunningUsage,
   Worker,
   WorkerListener,
 } from "../../src/worker/types.js";
@@ -17,6 +18,8 @@ export interface Behaviour {
   readonly ms: number;
   /** CPU time of the call; the rest it waits. Default: all of it. */
   readonly cpuMs?: number;
+  /** What of the rest it waits for a core, which is told only once the call has ended. Default: 0. */
+  readonly coreWaitMs?: number;
   /** How it ends. `die_idle`: the process dies before it begins the case. */
   readonly then?: "score" | "raise" | "die" | "die_idle";
   /** Feedback of so many bytes. */
@@ -113,10 +116,11 @@ export class FakeWorker implements Worker {
     return { position: this.#position, beganAt: this.#began };
   }
 
-  cpuTimes(): { cpuMs: number; coreWaitMs: number } {
-    const { ms, cpuMs = ms } = this.#behaviour();
+  cpuTimes(): RunningUsage {
+    const { ms, cpuMs = ms, coreWaitMs = 0 } = this.#behaviour();
     const share = (performance.now() - this.#began) / Math.max(ms, 1);
-    return { cpuMs: this.#used.cpuMs + cpuMs * share, coreWaitMs: 0 };
+    const { coreWaitMs: waited } = this.#used;
+    return { cpuMs: this.#used.cpuMs + cpuMs * share, coreWaitMs: waited, isRunnable: coreWaitMs > 0 };
   }
 
   privateBytes(): undefined {
@@ -154,7 +158,7 @@ export class FakeWorker implements Worker {
   }
 
   #finishCase(): void {
-    const { ms, cpuMs = ms, then, feedback = 2 } = this.#behaviour();
+    const { ms, cpuMs = ms, coreWaitMs = 0, then, feedback = 2 } = this.#behaviour();
     this.#outbox.push({
       position: this.#position,
       kind: then === "raise" ? "metric_exception" : "score",
@@ -167,7 +171,7 @@ export class FakeWorker implements Worker {
     this.#used = {
       metricMs: this.#used.metricMs + ms,
       cpuMs: this.#used.cpuMs + cpuMs,
-      coreWaitMs: 0,
+      coreWaitMs: this.#used.coreWaitMs + coreWaitMs,
     };
     this.#position += 1;
     if (this.#position < this.#cases.length && !this.#recalled) {

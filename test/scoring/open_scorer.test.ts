@@ -43,13 +43,17 @@ const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no
 const never = new AbortController().signal;
 
 /** Opens a scorer whose loads find these metrics, one after the other. */
-async function open(...metrics: LoadedMetric[]): Promise<{ scorer: Scorer; pools: FakePool[] }> {
+/** What a load finds, at once or in its own time. */
+type Load = LoadedMetric | ((stop: AbortSignal | undefined) => Promise<LoadedMetric>);
+
+async function open(...loads: Load[]): Promise<{ scorer: Scorer; pools: FakePool[] }> {
   const pools: FakePool[] = [];
-  const openPool: OpenPool = (_, listener) => {
-    const metric = metrics.shift() ?? GOOD;
+  const openPool: OpenPool = async ({ stopLoading }, listener) => {
+    const load = loads.shift() ?? GOOD;
+    const metric = typeof load === "function" ? await load(stopLoading) : load;
     const pool = metric.problems.length > 0 ? undefined : new FakePool(listener);
     if (pool !== undefined) pools.push(pool);
-    return Promise.resolve({ metric, pool });
+    return { metric, pool };
   };
   return { scorer: await openScorer(OPTIONS, NO_MODEL, LOG, openPool), pools };
 }
@@ -137,6 +141,20 @@ it("finishes running cases when it closes, and takes no new calls meanwhile", as
   await vi.advanceTimersByTimeAsync(1000);
   await closing;
   expect(await results).toHaveLength(1);
+});
+
+it("gives up a load that is under way when it closes, and keeps describing what it had", async () => {
+  let stop: AbortSignal | undefined;
+  const { scorer } = await open(GOOD, (signal) => {
+    stop = signal;
+    return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(BAD)));
+  });
+  const reloaded = scorer.reload();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(stop?.aborted).toBe(false);
+  await scorer.close(10_000);
+  expect(stop?.aborted).toBe(true);
+  expect(await reloaded).toMatchObject({ loaded: true, fingerprint: "f1" });
 });
 
 it("ends what does not finish in time", async () => {

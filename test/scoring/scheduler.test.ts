@@ -68,7 +68,7 @@ function setUp({ timeoutMs = 60_000, fixed, limits = {} }: Setup = {}) {
   };
   const open = (signal: AbortSignal): Call => {
     const call = new Call(METRIC, host, flight, signal);
-    calls.add(call);
+    if (!call.isOver) calls.add(call);
     return call;
   };
   return { scheduler, pool, warn, calls, open };
@@ -218,6 +218,15 @@ describe("workers", () => {
     expect(pool.workers.size).toBe(2);
   });
 
+  it("stay one a core for a metric that computes on a machine that is busy with other things", async () => {
+    const { pool, open } = setUp();
+    const starved = many(100, { ms: 200, cpuMs: 20, coreWaitMs: 180 });
+    const { done } = collect(open(never).score(source(cases(starved))));
+    await vi.runAllTimersAsync();
+    await done;
+    expect(pool.mostBusy).toBe(2);
+  });
+
   it("share again what a chunk of unexpectedly slow cases holds", async () => {
     const { pool, open } = setUp();
     const behaviours = [...many(2000, { ms: 0.001 }), ...many(128, { ms: 200, cpuMs: 0.1 })];
@@ -354,6 +363,17 @@ describe("calls", () => {
     }
     expect(taken).toBe(100);
     expect(most).toBeLessThan(30);
+  });
+});
+
+describe("a call whose signal was aborted before", () => {
+  it("is over at once, and nobody waits for it", async () => {
+    const { calls, open } = setUp();
+    const call = open(AbortSignal.abort());
+    await expect(collect(call.score(source(cases(many(1, { ms: 1 }))))).done).rejects.toMatchObject({
+      code: "cancelled",
+    });
+    expect(calls.size).toBe(0);
   });
 });
 

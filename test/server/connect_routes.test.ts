@@ -219,7 +219,10 @@ describe("ContractService", () => {
     const call = { usage: { ...NO_TOKENS, promptTokens: 12, completionTokens: 3 }, cost: { usd: new Big("0.02") } };
     scorer.metricMeter.record(call);
     scorer.gatewayMeter.record(call);
-    scorer.gatewayMeter.record({ usage: { ...NO_TOKENS, promptTokens: 2 ** 40 }, cost: { usd: undefined, reason: "?" } });
+    scorer.gatewayMeter.record({
+      usage: { ...NO_TOKENS, promptTokens: 2 ** 40 },
+      cost: { usd: undefined, reason: "?" },
+    });
     const address = `http://${limited.addresses[0] ?? ""}`;
     const response = await fetch(`${address}/skynet.scoring.v1.ContractService/DescribeMetric`, {
       method: "POST",

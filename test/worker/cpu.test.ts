@@ -5,7 +5,7 @@ import { openDescriptors, until } from "./real_pool.js";
 
 test("the command's name may look like fields", () => {
   const stat = "12 (a) R 1 (b) S 1 12 12 0 -1 4194304 100 0 0 0 250 50 7 3 20 0 4 0 100 1000 10\n";
-  expect(parseStat(stat)).toEqual({ ownMs: 3_000, waitedForMs: 100, threads: 4 });
+  expect(parseStat(stat)).toEqual({ isRunnable: false, ownMs: 3_000, waitedForMs: 100, threads: 4 });
 });
 
 test("what the system does not tell is undefined", () => {

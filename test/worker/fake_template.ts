@@ -145,27 +145,31 @@ export class FakeWorkerProcess implements Channel, Outbox {
       }
       events.started(this.number, this.pid);
       if (behaviour.worker === "dies") this.die({ exitCode: 1 });
-      else if (behaviour.worker === "ready") this.#connect();
+      else if (behaviour.worker === "ready") this.#getReady();
     }, 1);
   }
 
-  #connect(): void {
-    const { events, behaviour, options } = this.template;
-    const hello = {
-      type: "hello",
-      role: "worker",
-      worker: this.number,
-      pid: this.pid,
-      python: "3.11.7",
-      clock_ns: 0,
-    } as const;
-    events.connected(this.number, { hello, receivedAt: performance.now(), channel: this, outbox: this });
+  /** Says hello. */
+  connect(): void {
+    const { events } = this.template;
+    const { number: worker, pid } = this;
+    const hello = { type: "hello", role: "worker", worker, pid, python: "3.11.7", clock_ns: 0 } as const;
+    events.connected(worker, { hello, receivedAt: performance.now(), channel: this, outbox: this });
+  }
+
+  load(metric: MetricReport): void {
+    this.#events?.message({ type: "loaded", metric, fork_hazards: [] });
+  }
+
+  #getReady(): void {
+    const { behaviour, options } = this.template;
+    this.connect();
     if (options.startMethod === "fork") {
       this.#events?.message({ type: "ready" });
       return;
     }
     this.#timer = setTimeout(() => {
-      this.#events?.message({ type: "loaded", metric: behaviour.report, fork_hazards: [] });
+      this.load(behaviour.report);
       this.#events?.message({ type: "ready" });
     }, behaviour.loadMs);
   }

@@ -102,13 +102,11 @@ describe.runIf(process.platform === "linux")("loading", () => {
 
   test("a sidecar that cannot even make its folder is a problem of the metric file", async () => {
     templates.onLaunch = () => {
-      throw new Error("ENOSPC: no space left on device");
+      throw Object.assign(new Error("ENOSPC: no space left on device, mkdtemp '/tmp/skynet-'"), { code: "ENOSPC" });
     };
     const { metric, pool } = await open();
     expect(pool).toBeUndefined();
-    expect(metric.problems[0]?.message).toBe(
-      "no Python process can be started: Error: ENOSPC: no space left on device",
-    );
+    expect(metric.problems[0]?.message).toBe("no Python process can be started (ENOSPC); look at the sidecar's log");
   });
 
   test("an interpreter that is not there is a problem of the metric file", async () => {
@@ -145,6 +143,22 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(templates.current.isGone).toBe(true);
   });
 
+  test.each(["fork", "spawn"] as const)(
+    "a load with %s that is no longer wanted is given up at once",
+    async (startMethod) => {
+      templates.behaviour.loadMs = 60_000;
+      const stop = new AbortController();
+      const opening = openPool({ ...OPTIONS, startMethod, stopLoading: stop.signal }, listener, log, templates.launch);
+      await vi.advanceTimersByTimeAsync(100);
+      stop.abort();
+      await vi.advanceTimersByTimeAsync(0);
+      const { metric, pool } = await opening;
+      expect(pool).toBeUndefined();
+      expect(metric.problems[0]?.message).toBe("its load was given up, since the sidecar stops");
+      expect(templates.current.isGone).toBe(true);
+    },
+  );
+
   test("a metric that must not be forked is spawned, and the reason is told", async () => {
     templates.behaviour.hazards = ["it has 3 threads", "it opened /data.bin"];
     const { metric, pool } = await open();
@@ -152,6 +166,18 @@ describe.runIf(process.platform === "linux")("loading", () => {
     expect(templates.templates[0]?.isGone).toBe(true);
     expect(metric).toMatchObject({ startMethod: "spawn", startMethodReason: "it has 3 threads; it opened /data.bin" });
     await close(pool);
+  });
+
+  test("with hazards a template that cannot be replaced is a problem of the metric file", async () => {
+    templates.behaviour.hazards = ["it has 3 threads"];
+    let launches = 0;
+    templates.onLaunch = () => {
+      if (++launches > 1) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+    };
+    const { metric, pool } = await open();
+    expect(pool).toBeUndefined();
+    expect(metric.problems[0]?.message).toBe("no Python process can be started (EMFILE); look at the sidecar's log");
+    expect(templates.current.isGone).toBe(true);
   });
 
   test("fork as asked for goes on in spite of hazards, with a warning", async () => {
@@ -271,10 +297,19 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     templates.behaviour.worker = "start_failed";
     firstProcess().die({ exitCode: 1 });
     await vi.advanceTimersByTimeAsync(200);
-    expect(listener.reasons[0]).toBe("it could not be started: no more processes");
+    expect(listener.reasons[0]).toBe("a worker could not be started: no more processes");
     templates.behaviour.worker = "ready";
     await vi.advanceTimersByTimeAsync(1_000);
     expect(processes()).toHaveLength(1);
+    await close(pool);
+  });
+
+  test("a worker that dies before it is ready is a failed start, told with how it died", async () => {
+    const pool = await openWith(1);
+    templates.behaviour.worker = "dies";
+    firstProcess().die({ exitCode: 0 });
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(listener.reasons[0]).toBe("a worker exited with code 1 before it was ready");
     await close(pool);
   });
 
@@ -317,11 +352,11 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     const pool = await openWith(1);
     let tries = 0;
     templates.onLaunch = () => {
-      if (++tries <= 5) throw new Error("EMFILE: too many open files");
+      if (++tries <= 5) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
     };
     templates.current.kill();
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(listener.reasons[0]).toBe("no Python process can be started: Error: EMFILE: too many open files");
+    expect(listener.reasons[0]).toBe("no Python process can be started (EMFILE); look at the sidecar's log");
     expect(tries).toBe(6);
     expect(processes()).toHaveLength(1);
     await close(pool);
@@ -560,10 +595,51 @@ describe.runIf(process.platform === "linux")("what a worker says", () => {
     const process = firstProcess();
     process.disconnect();
     expect(listener.deaths).toHaveLength(0);
-    await vi.advanceTimersByTimeAsync(500);
+    await vi.advanceTimersByTimeAsync(501);
     expect(process.signals).toEqual([{ signal: 9, group: true }]);
     expect(listener.deaths).toHaveLength(1);
     await close(pool);
+  });
+
+  test("what a worker sent before it died counts, though its death was heard of first", async () => {
+    const pool = await openWith(1);
+    const worker = idleWorker();
+    worker.run([chunkCase(), chunkCase(), chunkCase()]);
+    const process = firstProcess();
+    process.leave([], 2);
+    process.reap({ exitCode: 3 });
+    expect(worker.state).toBe("ending");
+    process.answer([0, 1], false);
+    process.disconnect();
+    expect(listener.positions).toEqual([0, 1]);
+    expect(listener.deaths.map(({ death }) => [death.exitCode, death.position])).toEqual([[3, 2]]);
+    await close(pool);
+  });
+
+  test("a chunk that was finished before the worker died is whole, though its death was heard of first", async () => {
+    const pool = await openWith(1);
+    idleWorker().run([chunkCase()]);
+    const process = firstProcess();
+    process.reap({ exitCode: 0 });
+    process.answer([0], true);
+    process.disconnect();
+    expect(listener.positions).toEqual([0]);
+    expect(listener.idled).toHaveLength(1);
+    expect(listener.deaths[0]?.death.position).toBeUndefined();
+    await close(pool);
+  });
+
+  test("with spawn a metric's problems are told, though its process was heard of first to be gone", async () => {
+    templates.behaviour.worker = "hangs";
+    const opening = openPool({ ...OPTIONS, startMethod: "spawn" }, listener, log, templates.launch);
+    await vi.advanceTimersByTimeAsync(10);
+    const process = firstProcess();
+    process.connect();
+    process.reap({ exitCode: 0 });
+    process.load({ ...REPORT, problems: [{ step: "metric_function", message: "no score", traceback: "" }] });
+    process.disconnect();
+    const { metric } = await opening;
+    expect(metric.problems.map(({ message }) => message)).toEqual(["no score"]);
   });
 
   test("a worker whose connection somebody else holds is dead all the same", async () => {
@@ -571,7 +647,7 @@ describe.runIf(process.platform === "linux")("what a worker says", () => {
     idleWorker().run([chunkCase()]);
     firstProcess().reap({ exitCode: 7 });
     expect(listener.deaths).toHaveLength(0);
-    await vi.advanceTimersByTimeAsync(500);
+    await vi.advanceTimersByTimeAsync(501);
     expect(listener.deaths[0]?.death.exitCode).toBe(7);
     await close(pool);
   });

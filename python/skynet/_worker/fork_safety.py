@@ -41,10 +41,15 @@ def find_hazards(before: Snapshot) -> list[str]:
         hazards.append("loading left a child process")
     for descriptor, identity in sorted(_descriptors().items()):
         if before.descriptors.get(descriptor) != identity and not _may_be_shared(descriptor, identity[2]):
-            hazards.append(f"loading left descriptor {descriptor} open ({identity[2]})")
+            hazards.append(f"loading left descriptor {descriptor} open ({_shown(identity[2])})")
     for mapping in sorted(_shared_mappings() - before.mappings):
-        hazards.append(f"loading left writable shared memory ({mapping})")
+        hazards.append(f"loading left writable shared memory ({_shown(mapping)})")
     return hazards
+
+
+def _shown(target: str) -> str:
+    """A file's name without its folder: engines are told why workers do not fork, and never a path."""
+    return os.path.basename(target) if target.startswith("/") else target
 
 
 def _thread_count() -> int:

@@ -167,7 +167,7 @@ def _fingerprint(path: str, source: bytes, folder: str) -> str:
     own = {
         file
         for module in list(sys.modules.values())
-        for file in [getattr(module, "__file__", None)]
+        for file in [_file_of(module)]
         if isinstance(file, str) and file != path and is_own_file(file, folder)
     }
     for file in sorted(own):
@@ -180,6 +180,15 @@ def _fingerprint(path: str, source: bytes, folder: str) -> str:
         digest.update(b"%d %s %d " % (len(name), name, len(content)))
         digest.update(content)
     return digest.hexdigest()
+
+
+def _file_of(module: object) -> object:
+    """The file that a module came from. One that loads itself lazily may do, or raise, anything when it is asked."""
+    try:
+        fields: object = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return None
+    return fields.get("__file__") if isinstance(fields, dict) else None
 
 
 def _problem(step: str, message: str, trace: str = "") -> dict[str, str]:

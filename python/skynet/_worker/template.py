@@ -16,6 +16,7 @@ from skynet._worker.awaiting import import_asyncio
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.fork_safety import find_hazards, take_snapshot
 from skynet._worker.frames import ProtocolError
+from skynet._worker.janitor import Janitor, remove_folder
 from skynet._worker.loading import LoadedFile, load_metric, load_run
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import make_outbox
@@ -48,11 +49,15 @@ class Template:
 
     def run(self, configure: Configure, run_forked: RunForked) -> None:
         """Serves until the sidecar says `stop` or is gone; then no worker is left and the folder is removed."""
+        # Before orphans are adopted: it is to be one, of somebody else.
+        janitor = Janitor(self._folder) if configure.start_method == "fork" and sys.platform == "linux" else None
         lifeline.adopt_orphans()
         self._is_for_runs = configure.kind == "run"
         try:
             if configure.start_method == "fork":
                 self._load(configure)
+                if janitor is not None:
+                    janitor.dismiss()
             else:
                 self._can_start = True
             self._watch_signals()
@@ -238,7 +243,7 @@ class Template:
             reap(pid)
         self._pids.clear()
         kill_children()
-        remove_tree(self._folder)
+        remove_folder(self._folder)
 
 
 def load_configured(configure: Configure) -> LoadedFile:

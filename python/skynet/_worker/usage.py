@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 import time
 
 
 class UsageMeter:
-    """CPU time of this process and of the children that it waited for, and the main thread's wait for a core."""
+    """CPU time of this process and of the children that it waited for, and its threads' wait for a core."""
 
     def __init__(self) -> None:
         try:
@@ -29,6 +30,9 @@ class UsageMeter:
         return max(0, _cpu_ns() - self._cpu_ns), max(0, self._read_wait_ns() - self._wait_ns)
 
     def _read_wait_ns(self) -> int:
+        """Of the main thread; where there are others, whose answers it may wait for, of all."""
+        if threading.active_count() > 1:
+            return sum(map(_thread_wait_ns, _threads()))
         if self._schedstat < 0:
             return 0
         try:
@@ -37,6 +41,22 @@ class UsageMeter:
             # A metric that closes descriptors may close this one.
             self._schedstat = -1
             return 0
+
+
+def _threads() -> list[str]:
+    try:
+        return os.listdir("/proc/self/task")
+    except OSError:
+        return []
+
+
+def _thread_wait_ns(thread: str) -> int:
+    try:
+        with open(f"/proc/self/task/{thread}/schedstat", "rb") as schedstat:
+            return int(schedstat.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        # It ended, or the system does not tell.
+        return 0
 
 
 def _cpu_ns() -> int:

@@ -41,26 +41,17 @@ export interface CaseSet {
 export async function readCases(options: CaseFileOptions, signal: AbortSignal): Promise<CaseSet> {
   const source = openSource(options.file, signal);
   const picker = new ColumnPicker(options.columns);
-  const ids = new Map<string, number>();
+  const ids = new Ids(source, options.columns.id);
   const lines: number[] = [];
   const batches = new Batches(options);
   for await (const row of await readRows(source, options)) {
     const values = picker.pick(row);
-    const id = options.columns.id === undefined ? "" : readId(source, row, options.columns.id, values.id);
-    const twin = id === "" ? undefined : ids.get(id);
-    if (twin !== undefined) {
-      throw caseFileError(
-        source,
-        row.line,
-        `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`,
-      );
-    }
-    if (id !== "") ids.set(id, row.line);
+    batches.add(source, row.line, encodeCase(ids.read(row.line, values.id), values));
     lines.push(row.line);
-    batches.add(source, row.line, encodeCase(id, values));
   }
   if (lines.length === 0) throw new UsageError(`${source.name} holds no case`);
   picker.checkAllSeen(source);
+  ids.checkAllThere();
   return { name: source.name, requests: batches.finish(), lines };
 }
 
@@ -92,16 +83,52 @@ async function* inOnePiece(text: Uint8Array): AsyncGenerator<Uint8Array> {
   yield text;
 }
 
-/** An id is a string that is not empty, or a number as it is written. */
-function readId(source: CaseSource, row: Row, column: string, text: Uint8Array | undefined): string {
-  const json = text === undefined ? "" : Buffer.from(text).toString("utf8");
-  const id = json.startsWith('"') ? String(JSON.parse(json)) : json;
-  if (id === "" || /^[[{ntfNI]/.test(json)) {
-    const found =
-      text === undefined ? "this case has none" : `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`;
-    throw caseFileError(source, row.line, `--id-column ${column}: expected a string or a number, ${found}`);
+/** The ids of the cases, which must all differ; every case has an empty one where no column is named. */
+class Ids {
+  readonly #lines = new Map<string, number>();
+  #firstMissing: UsageError | undefined;
+
+  constructor(
+    private readonly source: CaseSource,
+    private readonly column: string | undefined,
+  ) {}
+
+  /** An id is a string that is not empty, or a number as it is written. */
+  read(line: number, text: Uint8Array | undefined): string {
+    if (this.column === undefined) return "";
+    if (text === undefined) {
+      // Told at the end: where no case has the column, it is its name that is wrong.
+      this.#firstMissing ??= this.#wrong(line, "this case has none");
+      return "";
+    }
+    const json = Buffer.from(text).toString("utf8");
+    const id = json.startsWith('"') ? String(JSON.parse(json)) : json;
+    if (id === "" || NEITHER_STRING_NOR_NUMBER.test(json)) {
+      throw this.#wrong(line, `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`);
+    }
+    const twin = this.#lines.get(id);
+    if (twin !== undefined) {
+      throw caseFileError(
+        this.source,
+        line,
+        `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`,
+      );
+    }
+    this.#lines.set(id, line);
+    return id;
   }
-  return id;
+
+  checkAllThere(): void {
+    if (this.#firstMissing !== undefined) throw this.#firstMissing;
+  }
+
+  #wrong(line: number, found: string): UsageError {
+    return caseFileError(
+      this.source,
+      line,
+      `--id-column ${this.column ?? ""}: expected a string or a number, ${found}`,
+    );
+  }
 }
 
 /** Packs cases into requests: so many, and few enough bytes that none waits behind a huge neighbour. */
@@ -156,6 +183,8 @@ const FORMATS: Readonly<Record<string, "csv" | "json" | "jsonl">> = {
   ".ndjson": "jsonl",
 };
 
+/** How an array, an object, a word or NaN begins. */
+const NEITHER_STRING_NOR_NUMBER = /^(?:[[{tfnN]|-?I)/;
 /** Beyond this a request gains nothing from being larger. */
 const REQUEST_BYTES = 1024 * 1024;
 const LINE_FEED = 0x0a;

@@ -36,6 +36,8 @@ class BarProgress implements Progress {
       format: () => progressLine(this.#tally, this.total, this.#rate, this.stream.columns ?? FALLBACK_WIDTH),
       stream,
       hideCursor: true,
+      // The line fits; what is written in between must wrap, not be cut.
+      linewrap: true,
       fps: 10,
       // What was written in between has moved the bar, and a resized terminal has cut it.
       forceRedraw: true,

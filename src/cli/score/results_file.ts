@@ -68,9 +68,12 @@ export class ResultsFile {
 
   async #write(text: string): Promise<void> {
     this.#throwFailure();
-    if (text === "" || this.stream.write(text)) return;
+    if (text === "") return;
+    // Called in any case, after "error" where the write failed.
     await new Promise<void>((resolve) => {
-      this.stream.once("drain", resolve).once("close", resolve);
+      this.stream.write(text, () => {
+        resolve();
+      });
     });
     this.#throwFailure();
   }

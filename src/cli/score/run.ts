@@ -23,7 +23,7 @@ export interface RunOutcome {
 }
 
 export interface RunParts {
-  readonly client: SidecarClient;
+  readonly client: Pick<SidecarClient, "score">;
   readonly cases: CaseSet;
   readonly progress: Progress;
   readonly file: ResultsFile | undefined;

@@ -19,13 +19,14 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
   const { tally, scoringMs } = run;
   const blocks: string[] = [];
   if (tally.score.count > 0) {
-    blocks.push(scoreTable([["score", tally.score], ...tally.named]).toString());
+    blocks.push(scoreTable([["score", tally.score], ...tally.named], width).toString());
   }
   if (tally.errors.size > 0) {
     const table = plainTable(["errors", "cases", "first"], ["left", "right", "left"]);
+    const codeWidth = Math.max(...[...tally.errors.keys()].map((code) => code.length));
     for (const [code, { count: cases_, first }] of tally.errors) {
       const message = `${caseName(first, cases)}: ${oneLine(first.message)}`;
-      table.push([pc.red(code), number(cases_), cutToWidth(message, Math.max(20, width - code.length - 16))]);
+      table.push([pc.red(code), number(cases_), cutToWidth(message, Math.max(20, width - codeWidth - 10))]);
     }
     blocks.push(table.toString());
   }
@@ -104,21 +105,23 @@ export function caseName({ id, index }: { readonly id: string; readonly index: n
   return id === "" ? `line ${String(cases.lines[index] ?? "?")}` : oneLine(id);
 }
 
-function scoreTable(rows: readonly (readonly [string, RunningStatistics])[]): Table.Table {
-  const table = plainTable(
-    ["", "cases", "mean", "sd", "95 % confidence interval"],
-    ["left", "right", "right", "right", "left"],
-  );
-  for (const [name, statistics] of rows) {
+function scoreTable(scores: readonly (readonly [string, RunningStatistics])[], width: number): Table.Table {
+  const rows = scores.map(([, statistics]) => {
     const interval = statistics.confidence95;
-    table.push([
-      pc.bold(cutToWidth(oneLine(name), 30)),
+    return [
       number(statistics.count),
       decimal(statistics.mean),
       decimal(statistics.standardDeviation),
       interval === undefined ? "–" : `${decimal(interval[0])} to ${decimal(interval[1])}`,
-    ]);
-  }
+    ];
+  });
+  const head = ["cases", "mean", "sd", "95 % confidence"];
+  const taken = head.map((title, place) => 2 + Math.max(title.length, ...rows.map((row) => row[place]?.length ?? 0)));
+  const room = width - taken.reduce((sum, columns) => sum + columns);
+  const table = plainTable(["", ...head], ["left", "right", "right", "right", "left"]);
+  scores.forEach(([name], place) => {
+    table.push([pc.bold(cutToWidth(oneLine(name), Math.max(8, room))), ...(rows[place] ?? [])]);
+  });
   return table;
 }
 

@@ -87,3 +87,17 @@ it("tells of a disk that is full", async () => {
   await expect(outcome).rejects.toThrow(CommandError);
   await expect(outcome).rejects.toThrow(/^--output \/dev\/full: writing failed: .*ENOSPC/);
 });
+
+it("takes any number of results that are slower to write than they come", async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): number => warnings.push(warning);
+  process.on("warning", note);
+  const file = await ResultsFile.open(path);
+  const feedback = "x".repeat(100_000);
+  for (let index = 0; index < 30; index++) await file.add([scored(index, 1, { feedback })]);
+  await file.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+  expect(lines()).toHaveLength(30);
+});

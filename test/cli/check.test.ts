@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+import { ContractStatus } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
+import { runCommand } from "../e2e/command.js";
+import { Workplace } from "./command_fixture.js";
+
+let place: Workplace;
+beforeEach(() => {
+  place = new Workplace();
+  place.file("good.py", 'def score(input, output, expected):\n    return 1.0, {"feedback": "Fine."}\n');
+  place.file("bad.py", 'def score(input, output, expected):\n    return 1.0, {"reason": "No feedback."}\n');
+  place.file("raises.py", "def score(input, output, expected):\n    raise ValueError(expected)\n");
+  place.file("cases.csv", "text,answer,label\na,b,c\nd,e,f\ng,h,i\nj,k,l\n");
+});
+afterEach(async () => {
+  await place.clear();
+});
+
+const COLUMNS = ["--cases", "cases.csv", "--prediction-column", "answer", "--output-columns", "label"];
+
+function check(...args: string[]): ReturnType<typeof runCommand> {
+  return runCommand(["check", ...args], { cwd: place.folder, env: place.env });
+}
+
+it("prints each check with its mark, and the verdict", async () => {
+  const { code, stdout } = await check("--metric", "good.py", ...COLUMNS);
+  expect(stdout).toMatch(/^✓ Metric file: .*\n✓ Metric function: .*\n✓ Reward spec: .*\n✓ Sample cases: 3 .*\n/);
+  expect(stdout).toContain("\n\nThe metric keeps its contract: 6 passed, 0 failed, 0 skipped");
+  expect(stdout).not.toContain("\u001B");
+  expect(code).toBe(0);
+});
+
+it("says what is wrong, skips what depends on it, and exits 1", async () => {
+  const { code, stdout } = await check("--metric", "bad.py", ...COLUMNS);
+  expect(stdout).toContain("✗ Metric return value: ");
+  expect(stdout).toContain('no "feedback"');
+  expect(stdout).toContain("The metric breaks its contract: 5 passed, 1 failed, 0 skipped");
+  expect(code).toBe(1);
+});
+
+it("shows the traceback of what was raised", async () => {
+  const { code, stdout } = await check("--metric", "raises.py", ...COLUMNS);
+  expect(stdout).toMatch(/✗ Metric call: .*\n(.*\n)*? {4}Traceback \(most recent call last\):\n/);
+  expect(stdout).toContain("      File ");
+  expect(stdout).toMatch(/– Metric return value: /);
+  expect(code).toBe(1);
+});
+
+it("skips the checks that need cases where there are none", async () => {
+  const { code, stdout } = await check("--metric", "good.py");
+  expect(stdout).toMatch(/– Sample cases: /);
+  expect(code).toBe(0);
+});
+
+it("prints JSON for machines, one event a line", async () => {
+  const { code, stdout } = await check("--metric", "bad.py", "--json", ...COLUMNS);
+  const events = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, Record<string, unknown>>);
+  expect(events.map((event) => Object.keys(event))).toEqual([...Array<string[]>(6).fill(["check"]), ["verdict"]]);
+  expect(events[5]?.["check"]).toMatchObject({
+    step: "CONTRACT_STEP_METRIC_RETURN_VALUE",
+    name: "Metric return value",
+    status: `CONTRACT_STATUS_${ContractStatus[ContractStatus.FAILED]}`,
+  });
+  expect(events[6]?.["verdict"]).toMatchObject({ passed: false, failed_count: 1 });
+  expect(code).toBe(1);
+});
+
+it("refuses a case file that is wrong before anything starts", async () => {
+  const { code, stderr } = await check("--metric", "good.py", ...COLUMNS, "--id-column", "nr");
+  expect(stderr).toBe(
+    "skynet-scorer: --id-column nr: cases.csv has no such column; its columns are: text, answer, label\n",
+  );
+  expect(code).toBe(2);
+});
+
+it("refuses columns without cases", async () => {
+  const { code, stderr } = await check("--metric", "good.py", "--prediction-column", "answer");
+  expect(stderr).toBe("skynet-scorer: --cases: columns are named, but no file; give --cases FILE too\n");
+  expect(code).toBe(2);
+});
