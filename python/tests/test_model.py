@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import StartRuns, StartWorker, WriteMetric, shared_folder
+from conftest import REPOSITORY, StartRuns, StartWorker, WriteMetric, shared_folder
 from fake_sidecar import FakeSidecar, Message, Peer
 
 import skynet
@@ -546,6 +546,10 @@ print(sorted(new - set(sys.stdlib_module_names) - {"_frozen_importlib"}), sorted
         )
     # Without site: whatever this environment imports at its start says nothing of the package.
     ended = subprocess.run(
-        [sys.executable, "-S", "-c", code], check=True, capture_output=True, text=True, env={**os.environ}
+        [sys.executable, "-S", "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "python")},
     )
     assert ended.stdout == "[] []\n"

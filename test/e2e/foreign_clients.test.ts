@@ -118,7 +118,7 @@ describe.runIf(isWanted("grpcurl"))("grpcurl", () => {
     expect(messages(outcome.stdout)).toEqual([{ results: [likeGo({ ...SCORE_A, timing: TIMING })] }]);
   });
 
-  test("is told what is declared and not available yet", async ({ start }) => {
+  test("begins an observation", async ({ start }) => {
     const { address } = await start("exact_match.py");
 
     const outcome = await grpcurl(
@@ -127,7 +127,15 @@ describe.runIf(isWanted("grpcurl"))("grpcurl", () => {
       [{ begin: { label: "x" } }],
     );
 
-    expect(outcome.stderr).toMatch(/Code: Unimplemented/);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    expect(messages(outcome.stdout)).toEqual([
+      {
+        began: {
+          observationId: expect.stringMatching(/./) as string,
+          gatewayToken: expect.stringMatching(/./) as string,
+        },
+      },
+    ]);
   });
 });
 

@@ -10,6 +10,7 @@ import os
 import select
 
 from skynet._worker.connection import connect
+from skynet._worker.scratch import remove_tree
 
 # The template has opened far fewer when the janitor starts.
 MOST_DESCRIPTORS = 1024
@@ -43,17 +44,6 @@ class Janitor:
         os.close(self._writer)
 
 
-def remove_folder(folder: str) -> None:
-    """Removes the private folder, where somebody else has not done so. Raises `OSError`."""
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except FileNotFoundError:
-        # The sidecar removes it too.
-        pass
-
-
 def _watch(folder: str, life: int, template: int) -> None:
     # The template's connection is among the others: the sidecar must see when that ends.
     low, high = sorted((life, template))
@@ -71,4 +61,4 @@ def _watch(folder: str, life: int, template: int) -> None:
         poll.unregister(template)
         ended = {descriptor for descriptor, _ in poll.poll(SIDECAR_END_MS)}
     if life in ended:
-        remove_folder(folder)
+        remove_tree(folder)

@@ -16,7 +16,7 @@ from skynet._worker.awaiting import import_asyncio
 from skynet._worker.connection import Connection, decode_message
 from skynet._worker.fork_safety import find_hazards, take_snapshot
 from skynet._worker.frames import ProtocolError
-from skynet._worker.janitor import Janitor, remove_folder
+from skynet._worker.janitor import Janitor
 from skynet._worker.loading import LoadedFile, load_metric, load_run
 from skynet._worker.messages import Configure
 from skynet._worker.outbox import make_outbox
@@ -243,7 +243,7 @@ class Template:
             reap(pid)
         self._pids.clear()
         kill_children()
-        remove_folder(self._folder)
+        remove_tree(self._folder)
 
 
 def load_configured(configure: Configure) -> LoadedFile:
