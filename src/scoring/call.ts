@@ -15,7 +15,7 @@ export interface Pending {
   readonly arrivedAt: number;
   /** How many workers died with it next in line, but not in hand. */
   lostStarts: number;
-  /** What the metric is given: the case's own output, or what the run returned. */
+  /** What the run returned; `undefined`: it has not yet, or the case has an output of its own. */
   output: JsonBytes | undefined;
   /** What was measured of the run that made the output. */
   observed: Observed | undefined;
@@ -105,16 +105,9 @@ export class Call implements ScoreCall {
   settle(pending: Pending, outcome: Outcome, queuedMs: number, metricMs: number, metricUsage?: MeteredUsage): void {
     if (this.isOver) return;
     const { item, isRun, output, observed } = pending;
-    this.#ready.push({
-      id: item.id,
-      index: item.index,
-      outcome,
-      queuedMs: Math.max(0, queuedMs),
-      metricMs,
-      ...(observed === undefined ? {} : { observation: observed }),
-      ...(metricUsage === undefined ? {} : { metricUsage }),
-      ...(isRun ? { isRun, ...(output === undefined ? {} : { output }) } : {}),
-    });
+    const result = { id: item.id, index: item.index, outcome, queuedMs: Math.max(0, queuedMs), metricMs };
+    const isPlain = observed === undefined && metricUsage === undefined && !isRun;
+    this.#ready.push(isPlain ? result : { ...result, ...measuredParts(pending, metricUsage) });
     const bytes = outcomeBytes(outcome) + (isRun ? (output?.length ?? 0) : 0);
     this.#readyBytes += bytes;
     this.#flight.add(0, bytes - pending.bytes);
@@ -216,9 +209,17 @@ export class Call implements ScoreCall {
     let bytes = 0;
     let settled = false;
     for (const item of batch) {
-      const isRun = item.output === undefined;
-      const { output, observed } = item;
-      const pending: Pending = { item, bytes: caseBytes(item), arrivedAt, lostStarts: 0, output, observed, isRun };
+      const isRun = item.values === undefined && item.output === undefined;
+      const { observed } = item;
+      const pending: Pending = {
+        item,
+        bytes: caseBytes(item),
+        arrivedAt,
+        lostStarts: 0,
+        output: undefined,
+        observed,
+        isRun,
+      };
       bytes += pending.bytes;
       const fault = caseFault(item, this.host.hasRuns) ?? this.#observe(pending);
       if (fault === undefined) {
@@ -243,4 +244,17 @@ export class Call implements ScoreCall {
       throw reason;
     }
   }
+}
+
+/** The parts of a result that only observations, model calls and runs bring. */
+function measuredParts(
+  { observed, isRun, output }: Pending,
+  metricUsage: MeteredUsage | undefined,
+): Partial<Pick<CaseResult, "observation" | "metricUsage" | "isRun" | "output">> {
+  return {
+    ...(observed === undefined ? {} : { observation: observed }),
+    ...(metricUsage === undefined ? {} : { metricUsage }),
+    ...(isRun ? { isRun } : {}),
+    ...(output === undefined ? {} : { output }),
+  };
 }

@@ -1,6 +1,6 @@
 /** A chunk should take about this long, so that a message's cost is spread and every worker still has work. */
 const CHUNK_MS = 5;
-const MAX_CHUNK_CASES = 256;
+const MAX_CHUNK_CASES = 1024;
 /** A case weighs this much of what it did when the next one of its chunk ended: the mean follows the last few chunks. */
 const MEMORY = 0.8;
 

@@ -9,7 +9,7 @@ export interface FlightLimits {
 }
 
 /**
- * Cases: enough that two workers never wait for the network with 256 cases a chunk. Bytes: a call of large cases has one
+ * Cases: enough that workers with a chunk of a thousand cases each never wait for the network. Bytes: a call of large cases has one
  * in hand and one coming; all calls together stay well under what a small machine has.
  */
 export const DEFAULT_FLIGHT_LIMITS: FlightLimits = {

@@ -1,10 +1,8 @@
+import { SEPARATOR } from "../worker/chunk.js";
 import type { Death, Row } from "../worker/types.js";
 import type { Case, JsonBytes } from "./case.js";
 import { parseJsonText } from "./json_text.js";
 import type { CaseError, CaseErrorCode, Outcome, Score } from "./result.js";
-
-/** Separates the values of a chunk; JSON text cannot hold it. */
-const SEPARATOR = 0x1e;
 
 /** What a worker's row says of the metric. */
 export function rowOutcome(row: Row): Outcome {
@@ -77,6 +75,7 @@ function isJson(bytes: Uint8Array): boolean {
 
 /** Why a case cannot even be given to a worker; `undefined` where it can. `hasRuns`: whether there is run code. */
 export function caseFault(item: Case, hasRuns: boolean): CaseError | undefined {
+  if (item.values !== undefined) return undefined;
   if (item.fault !== undefined) return invalidCase(item.fault);
   if (item.input === undefined) return invalidCase("the case has no input; give `input` as a JSON object");
   if (item.output === undefined) {

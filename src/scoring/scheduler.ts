@@ -327,10 +327,12 @@ export class Scheduler implements WorkerListener {
 }
 
 /** `caseFault` has refused cases without input, and those without output were run. */
-function chunkCase({ item, output = NULL, observed }: Pending, seed: bigint | undefined): ChunkCase {
+function chunkCase({ item, output, observed }: Pending, seed: bigint | undefined): ChunkCase {
+  const { values } = item;
+  if (values !== undefined && seed === undefined && observed === undefined) return values;
   return {
     input: item.input ?? NULL,
-    output,
+    output: output ?? item.output ?? NULL,
     expected: item.expected,
     seed: seed === undefined ? undefined : caseSeed(seed, item),
     observation: observed === undefined ? undefined : observationJson(observed),

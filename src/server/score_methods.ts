@@ -3,7 +3,8 @@ import {
   ScoreRequestSchema,
   ScoreService as ScoreServiceDescriptor,
 } from "../gen/skynet/scoring/v1/score_service_pb.js";
-import { decodeScoreRequest, encodeScoreBatchResponse, encodeScoreResponses } from "../services/score_codec.js";
+import { decodeScoreRequest } from "../services/score_request.js";
+import { encodeScoreBatchResponse, encodeScoreResponses } from "../services/score_response.js";
 import type { CaseBatch, ScoreService } from "../services/score_service.js";
 import { decoding, type GrpcMethod, methodPath, onlyMessage } from "./grpc_method.js";
 
@@ -35,7 +36,7 @@ async function* batches(requests: AsyncIterable<Uint8Array>): AsyncGenerator<Cas
   for await (const message of requests) {
     const first = next;
     const batch = decoding(ScoreRequestSchema, () => decodeScoreRequest(message, first));
-    next += batch.cases.length;
+    next += batch.length;
     yield batch;
   }
 }

@@ -1,24 +1,30 @@
 /**
- * Writes a protobuf message whose size is known beforehand into one piece of memory. `BinaryWriter` learns sizes as it goes, and pays for that with a
- * buffer for each nested message; with hundreds of small results in a response that is most of the cost.
+ * Writes a protobuf message into one piece of memory. `BinaryWriter` learns sizes as it goes, and pays for that with a buffer for each nested message;
+ * with hundreds of small results in a response that is most of the cost.
  */
 export class MessageWriter {
-  readonly #bytes: Buffer;
-  readonly #view: DataView;
+  #bytes: Buffer;
+  #view: DataView;
   #at = 0;
 
-  /** `size`: exactly what will be written, in bytes. */
+  /** `size`: about what will be written, in bytes. */
   constructor(size: number) {
     this.#bytes = Buffer.allocUnsafeSlow(size);
     this.#view = new DataView(this.#bytes.buffer);
   }
 
-  /** The message. Throws where other than the announced size was written. */
+  /** The message. */
   finish(): Uint8Array {
-    if (this.#at !== this.#bytes.length) {
-      throw new RangeError(`a message of ${this.#at} bytes was announced as one of ${this.#bytes.length}`);
-    }
-    return this.#bytes;
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  /** Makes room; nothing may be written for which there is none. */
+  reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.length, this.#at + bytes));
+    larger.set(this.#bytes.subarray(0, this.#at));
+    this.#bytes = larger;
+    this.#view = new DataView(larger.buffer);
   }
 
   /** A tag, a length, or the value of a `uint32`. */

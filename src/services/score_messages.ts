@@ -36,10 +36,9 @@ export const ERROR_CODES: Readonly<Record<CaseErrorCode, ErrorCodeMessage>> = {
 
 /** The cases of a request; the first gets the index `firstIndex`. */
 export function batchOfMessage(request: ScoreRequest | ScoreBatchRequest, firstIndex: number): CaseBatch {
-  return {
-    cases: request.cases.map((item, place) => caseOfMessage(item, firstIndex + place)),
-    artifact: artifactBytes(payloadOfMessage("artifact", request.artifact)),
-  };
+  const artifact = artifactBytes(payloadOfMessage("artifact", request.artifact));
+  const cases = request.cases.map((item, place) => caseOfMessage(item, firstIndex + place));
+  return artifact === undefined ? cases : cases.map((item) => ({ ...item, artifact }));
 }
 
 /** One case; what its payloads cannot carry over is its `fault`. */

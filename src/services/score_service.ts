@@ -1,14 +1,10 @@
-import type { Case, JsonBytes } from "../scoring/case.js";
+import type { Case } from "../scoring/case.js";
 import type { CaseResult } from "../scoring/result.js";
 import type { Scorer } from "../scoring/scorer.js";
 import type { CallContext } from "./call_context.js";
 
-/** The cases of one request, `index` counting through the whole call. */
-export interface CaseBatch {
-  readonly cases: readonly Case[];
-  /** The artifact to run for those of `cases` that have no output; `undefined`: none. */
-  readonly artifact: JsonBytes | undefined;
-}
+/** The cases of one request, `index` counting through the whole call; its artifact stands in each. */
+export type CaseBatch = readonly Case[];
 
 /** Scores cases with the metric that is current when a call begins. */
 export class ScoreService {
@@ -18,7 +14,7 @@ export class ScoreService {
   score(requests: AsyncIterable<CaseBatch>, context: CallContext): AsyncIterable<readonly CaseResult[]> {
     const call = this.scorer.open(context.signal);
     context.sendFingerprint(call.metric.fingerprint);
-    return call.score(casesOf(requests));
+    return call.score(requests);
   }
 
   /** Scores one batch; results stand in the order of its cases. */
@@ -26,12 +22,6 @@ export class ScoreService {
     const results: CaseResult[] = [];
     for await (const ready of this.score(only(request), context)) results.push(...ready);
     return results.sort((a, b) => a.index - b.index);
-  }
-}
-
-async function* casesOf(requests: AsyncIterable<CaseBatch>): AsyncGenerator<readonly Case[], void, undefined> {
-  for await (const { cases, artifact } of requests) {
-    yield artifact === undefined ? cases : cases.map((item) => ({ ...item, artifact }));
   }
 }
 

@@ -1,10 +1,11 @@
 import { FRAME_HEADER_BYTES, FrameKind, writeFrameHeader } from "./frames.js";
 import type { ChunkCase } from "./types.js";
 
-/** Payloads of this size or more are written from where they are; copying them costs more than another piece for `writev`. */
+/** Pieces of this size or more are written from where they are; copying them costs more than another piece for `writev`. */
 export const COPY_LIMIT_BYTES = 16 * 1024;
 
-const SEPARATOR = 0x1e;
+/** Follows each value of a chunk; JSON text cannot hold it. */
+export const SEPARATOR = 0x1e;
 const HEADER_BYTES = FRAME_HEADER_BYTES + 9;
 const SEED_BYTES = 8;
 const SEEDS_FOLLOW = 1;
@@ -12,37 +13,21 @@ const WITH_OBSERVATIONS = 2;
 
 /** A chunk frame, in the pieces in which to write it: one where all payloads are small. Throws `RangeError` over 1 GiB. */
 export function encodeChunk(chunk: number, cases: readonly ChunkCase[]): Uint8Array[] {
-  const seeded = cases[0]?.seed !== undefined;
-  const observed = cases.some(({ observation }) => observation !== undefined);
-  const { payloadBytes, copiedBytes } = measure(cases, seeded, observed);
-  const buffer = Buffer.allocUnsafe(copiedBytes);
-  writeFrameHeader(buffer, FrameKind.chunk, payloadBytes);
+  const isSeeded = cases[0]?.seed !== undefined;
+  const isObserved = cases.some(({ observation }) => observation !== undefined);
+  const pieces = isObserved ? observedPieces(cases) : piecesOf(cases);
+  let small = HEADER_BYTES + (isSeeded ? SEED_BYTES * cases.length : 0);
+  let large = 0;
+  for (const { length } of pieces) {
+    if (length < COPY_LIMIT_BYTES) small += length;
+    else large += length;
+  }
+  const buffer = Buffer.allocUnsafe(small);
+  writeFrameHeader(buffer, FrameKind.chunk, small + large - FRAME_HEADER_BYTES);
   buffer.writeUInt32LE(chunk, FRAME_HEADER_BYTES);
   buffer.writeUInt32LE(cases.length, FRAME_HEADER_BYTES + 4);
-  buffer[FRAME_HEADER_BYTES + 8] = (seeded ? SEEDS_FOLLOW : 0) | (observed ? WITH_OBSERVATIONS : 0);
-  const at = seeded ? writeSeeds(buffer, cases) : HEADER_BYTES;
-  return new ChunkWriter(buffer, at).write(cases, observed);
-}
-
-function measure(
-  cases: readonly ChunkCase[],
-  seeded: boolean,
-  observed: boolean,
-): { payloadBytes: number; copiedBytes: number } {
-  let copied = HEADER_BYTES + (seeded ? SEED_BYTES * cases.length : 0);
-  let large = 0;
-  for (const { input, output, expected, observation } of cases) {
-    copied += observed ? 4 : 3;
-    copied += observation?.length ?? 0;
-    if (input.length < COPY_LIMIT_BYTES) copied += input.length;
-    else large += input.length;
-    if (output.length < COPY_LIMIT_BYTES) copied += output.length;
-    else large += output.length;
-    if (expected === undefined) continue;
-    if (expected.length < COPY_LIMIT_BYTES) copied += expected.length;
-    else large += expected.length;
-  }
-  return { payloadBytes: copied + large - FRAME_HEADER_BYTES, copiedBytes: copied };
+  buffer[FRAME_HEADER_BYTES + 8] = (isSeeded ? SEEDS_FOLLOW : 0) | (isObserved ? WITH_OBSERVATIONS : 0);
+  return gather(buffer, isSeeded ? writeSeeds(buffer, cases) : HEADER_BYTES, pieces);
 }
 
 function writeSeeds(buffer: Buffer, cases: readonly ChunkCase[]): number {
@@ -51,46 +36,59 @@ function writeSeeds(buffer: Buffer, cases: readonly ChunkCase[]): number {
   return at;
 }
 
-class ChunkWriter {
-  readonly #pieces: Uint8Array[] = [];
-  /** Where the piece in the making starts. */
-  #start = 0;
-
-  constructor(
-    private readonly buffer: Buffer,
-    private at: number,
-  ) {}
-
-  write(cases: readonly ChunkCase[], observed: boolean): Uint8Array[] {
-    for (const { input, output, expected, observation } of cases) {
-      this.#value(input);
-      this.#value(output);
-      if (expected === undefined) this.buffer[this.at++] = SEPARATOR;
-      else this.#value(expected);
-      if (!observed) continue;
-      if (observation !== undefined) {
-        this.buffer.set(observation, this.at);
-        this.at += observation.length;
-      }
-      this.buffer[this.at++] = SEPARATOR;
+/** Values that lie one after the other in memory, as those of one request do, are one piece. */
+function piecesOf(cases: readonly ChunkCase[]): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  let bytes: Uint8Array | undefined;
+  let from = 0;
+  let to = 0;
+  for (const item of cases) {
+    const { values } = item;
+    if (values !== undefined && values.bytes === bytes && values.from === to) {
+      to = values.to;
+      continue;
     }
-    this.#cut();
-    return this.#pieces;
+    if (bytes !== undefined) pieces.push(bytes.subarray(from, to));
+    if (values === undefined) pushValues(pieces, item);
+    bytes = values?.bytes;
+    from = values?.from ?? 0;
+    to = values?.to ?? 0;
   }
+  if (bytes !== undefined) pieces.push(bytes.subarray(from, to));
+  return pieces;
+}
 
-  #value(bytes: Uint8Array): void {
-    if (bytes.length < COPY_LIMIT_BYTES) {
-      this.buffer.set(bytes, this.at);
-      this.at += bytes.length;
+function observedPieces(cases: readonly ChunkCase[]): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  for (const item of cases) {
+    pushValues(pieces, item);
+    pieces.push(item.observation ?? NOTHING, SEPARATOR_BYTE);
+  }
+  return pieces;
+}
+
+function pushValues(pieces: Uint8Array[], { input, output, expected }: ChunkCase): void {
+  pieces.push(input, SEPARATOR_BYTE, output, SEPARATOR_BYTE, expected ?? NOTHING, SEPARATOR_BYTE);
+}
+
+const NOTHING = new Uint8Array(0);
+const SEPARATOR_BYTE = Uint8Array.of(SEPARATOR);
+
+/** Copies the small pieces into `buffer`, from `start` on; returns its parts with the large ones between them. */
+function gather(buffer: Buffer, start: number, pieces: readonly Uint8Array[]): Uint8Array[] {
+  const gathered: Uint8Array[] = [];
+  let partStart = 0;
+  let at = start;
+  for (const piece of pieces) {
+    if (piece.length < COPY_LIMIT_BYTES) {
+      buffer.set(piece, at);
+      at += piece.length;
     } else {
-      this.#cut();
-      this.#pieces.push(bytes);
+      if (at > partStart) gathered.push(buffer.subarray(partStart, at));
+      gathered.push(piece);
+      partStart = at;
     }
-    this.buffer[this.at++] = SEPARATOR;
   }
-
-  #cut(): void {
-    if (this.at > this.#start) this.#pieces.push(this.buffer.subarray(this.#start, this.at));
-    this.#start = this.at;
-  }
+  if (at > partStart) gathered.push(buffer.subarray(partStart, at));
+  return gathered;
 }

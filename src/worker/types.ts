@@ -1,5 +1,12 @@
 import type { Log } from "./log.js";
 
+/** The values of a case as a chunk carries them, each followed by 0x1E: a range of what may hold those of other cases too. */
+export interface ChunkValues {
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+}
+
 /** One case of a chunk; payloads are JSON text, checked to hold no 0x1E byte. */
 export interface ChunkCase {
   readonly input: Uint8Array;
@@ -10,6 +17,8 @@ export interface ChunkCase {
   readonly seed: bigint | undefined;
   /** What was measured of the run that produced `output`, as JSON (docs/worker-protocol.md); `undefined`: nothing. */
   readonly observation: Uint8Array | undefined;
+  /** The three payloads once more, where they lie together already. */
+  values?: ChunkValues;
 }
 
 /** What came of one case of a chunk. */

@@ -12,10 +12,10 @@ it("is what fits into about 5 ms", () => {
   expect(size.next(10_000, 2)).toBe(5);
 });
 
-it("is at most 256, however fast the metric", () => {
+it("is at most 1,024, however fast the metric", () => {
   const size = new ChunkSize();
   size.learn(10, 0);
-  expect(size.next(10_000, 2)).toBe(256);
+  expect(size.next(10_000, 2)).toBe(1024);
 });
 
 it("is one for a slow metric", () => {

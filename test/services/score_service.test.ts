@@ -37,10 +37,7 @@ class ReversingScorer extends FakeScorer {
 describe("score", () => {
   test("gives results as they come, and the fingerprint before the first of them", async () => {
     const fingerprints: string[] = [];
-    const batches = stream(
-      { cases: [item(0), item(1)], artifact: undefined },
-      { cases: [item(2)], artifact: undefined },
-    );
+    const batches = stream([item(0), item(1)], [item(2)]);
     const results = new ScoreService(new ReversingScorer()).score(batches, contextOf(fingerprints));
     expect(fingerprints).toEqual([METRIC.fingerprint]);
     const indexes: number[] = [];
@@ -62,27 +59,15 @@ describe("score", () => {
 
 describe("scoreBatch", () => {
   test("gives the results in the order of the cases, whatever ends first", async () => {
-    const batch = { cases: [item(0), item(1), item(2)], artifact: undefined };
+    const batch = [item(0), item(1), item(2)];
     const results = await new ScoreService(new ReversingScorer()).scoreBatch(batch, contextOf());
     expect(results.map(({ index }) => index)).toEqual([0, 1, 2]);
   });
 
-  test("with an artifact, each case of the request carries it", async () => {
-    const scorer = new FakeScorer();
-    const artifact = new Uint8Array([0x31]);
-    const batches = stream(
-      { cases: [item(0), item(1, { output: undefined })], artifact },
-      { cases: [item(2)], artifact: undefined },
-    );
-    const results = new ScoreService(scorer).score(batches, contextOf());
-    for await (const ready of results) expect(ready).not.toHaveLength(0);
-    expect(scorer.seen.map((one) => one.artifact)).toEqual([artifact, artifact, undefined]);
-  });
-
-  test("without an artifact, cases go to the scorer as they are", async () => {
+  test("cases go to the scorer as they are", async () => {
     const scorer = new FakeScorer();
     const cases = [item(0, { output: undefined })];
-    await new ScoreService(scorer).scoreBatch({ cases, artifact: undefined }, contextOf());
+    await new ScoreService(scorer).scoreBatch(cases, contextOf());
     expect(scorer.seen[0]).toBe(cases[0]);
   });
 });

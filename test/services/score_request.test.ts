@@ -12,20 +12,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { type CaseSchema, JsonValueSchema } from "../../src/gen/skynet/scoring/v1/case_pb.js";
-import {
-  ScoreBatchRequestSchema,
-  ScoreBatchResponseSchema,
-  ScoreRequestSchema,
-  ScoreResponseSchema,
-} from "../../src/gen/skynet/scoring/v1/score_service_pb.js";
-import type { CaseErrorCode, CaseResult, Outcome } from "../../src/scoring/result.js";
-import {
-  decodeScoreRequest,
-  encodeScoreBatchResponse,
-  encodeScoreResponses,
-  RESPONSE_BYTES,
-} from "../../src/services/score_codec.js";
-import { batchOfMessage, ERROR_CODES, messageOfResult } from "../../src/services/score_messages.js";
+import { ScoreBatchRequestSchema, ScoreRequestSchema } from "../../src/gen/skynet/scoring/v1/score_service_pb.js";
+import { batchOfMessage } from "../../src/services/score_messages.js";
+import { decodeScoreRequest } from "../../src/services/score_request.js";
 import type { CaseBatch } from "../../src/services/score_service.js";
 
 const wellFormed = fc.string({ unit: "binary", maxLength: 60 });
@@ -54,9 +43,7 @@ describe("decodeScoreRequest", () => {
     fc.assert(
       fc.property(requestBytes, fc.nat(), (bytes, firstIndex) => {
         const message = fromBinary(ScoreRequestSchema, bytes);
-        expect(comparable(decodeScoreRequest(bytes, firstIndex))).toEqual(
-          comparable(batchOfMessage(message, firstIndex)),
-        );
+        expect(comparable(decoded(bytes, firstIndex))).toEqual(comparable(batchOfMessage(message, firstIndex)));
       }),
     );
   });
@@ -65,7 +52,7 @@ describe("decodeScoreRequest", () => {
     fc.assert(
       fc.property(requestBytes, (bytes) => {
         const message = fromBinary(ScoreBatchRequestSchema, bytes);
-        expect(comparable(decodeScoreRequest(bytes, 0))).toEqual(comparable(batchOfMessage(message, 0)));
+        expect(comparable(decoded(bytes))).toEqual(comparable(batchOfMessage(message, 0)));
       }),
     );
   });
@@ -84,7 +71,7 @@ describe("decodeScoreRequest", () => {
       fc.property(fields, (parts) => {
         const bytes = lengthDelimited(1, Buffer.concat(parts));
         const message = fromBinary(ScoreRequestSchema, bytes);
-        expect(comparable(decodeScoreRequest(bytes, 7))).toEqual(comparable(batchOfMessage(message, 7)));
+        expect(comparable(decoded(bytes, 7))).toEqual(comparable(batchOfMessage(message, 7)));
       }),
     );
   });
@@ -93,7 +80,7 @@ describe("decodeScoreRequest", () => {
     fc.assert(
       fc.property(requestBytes, unknownField(), unknownField(), (bytes, before, after) => {
         const framed = Buffer.concat([before, bytes, after]);
-        expect(comparable(decodeScoreRequest(framed, 0))).toEqual(comparable(decodeScoreRequest(bytes, 0)));
+        expect(comparable(decoded(framed))).toEqual(comparable(decoded(bytes)));
       }),
     );
   });
@@ -102,9 +89,7 @@ describe("decodeScoreRequest", () => {
     fc.assert(
       fc.property(requestBytes, fc.nat(), (bytes, cut) => {
         const part = bytes.slice(0, cut % (bytes.length + 1));
-        expect(outcomeOf(() => decodeScoreRequest(part, 0))).toBe(
-          outcomeOf(() => fromBinary(ScoreRequestSchema, part)),
-        );
+        expect(outcomeOf(() => decoded(part))).toBe(outcomeOf(() => fromBinary(ScoreRequestSchema, part)));
       }),
     );
   });
@@ -123,7 +108,7 @@ describe("decodeScoreRequest", () => {
   test("hands a payload's bytes on unread, without a copy, even where they are not UTF-8", () => {
     const json = Uint8Array.from([0x22, 0xff, 0x22]);
     const bytes = lengthDelimited(1, lengthDelimited(3, lengthDelimited(1, json)));
-    const [item] = decodeScoreRequest(bytes, 0).cases;
+    const [item] = decodeScoreRequest(bytes, 0);
     expect(item?.output).toEqual(json);
     expect(item?.output?.buffer).toBe(bytes.buffer);
   });
@@ -132,86 +117,83 @@ describe("decodeScoreRequest", () => {
     const nan = { kind: { case: "value" as const, value: { kind: { case: "numberValue" as const, value: NaN } } } };
     const cases = [{ input: nan }, { input: { kind: { case: "json" as const, value: "{}" } } }];
     const bytes = toBinary(ScoreRequestSchema, create(ScoreRequestSchema, { cases }));
-    const batch = decodeScoreRequest(bytes, 0);
-    expect(batch.cases[0]?.fault).toMatch(/`input\.value` cannot be turned into JSON text .* `input\.json`/);
-    expect(batch.cases[1]?.fault).toBeUndefined();
+    const batch = decoded(bytes);
+    expect(batch[0]?.fault).toMatch(/`input\.value` cannot be turned into JSON text .* `input\.json`/);
+    expect(batch[1]?.fault).toBeUndefined();
   });
 
   test("a Value keeps the key __proto__, big integers aside", () => {
     const value = valueOf(JSON.parse('{"__proto__":{"a":1},"constructor":[true,null]}') as fc.JsonValue);
     const cases = [{ input: { kind: { case: "value" as const, value } } }];
     const bytes = toBinary(ScoreRequestSchema, create(ScoreRequestSchema, { cases }));
-    const [item] = decodeScoreRequest(bytes, 0).cases;
+    const [item] = decoded(bytes);
     expect(Buffer.from(item?.input ?? []).toString()).toBe('{"__proto__":{"a":1},"constructor":[true,null]}');
   });
-});
 
-const double = fc.double({ noNaN: true, noDefaultInfinity: true });
-const utf8 = wellFormed.map((text) => Buffer.from(text));
-const outcome: fc.Arbitrary<Outcome> = fc.oneof(
-  fc.record({
-    kind: fc.constant("score" as const),
-    value: double,
-    feedback: utf8,
-    scores: fc.uniqueArray(fc.tuple(fc.oneof(wellFormed, fc.constant("__proto__")), double), {
-      selector: ([name]) => name,
-    }),
-    sideInfo: utf8,
-  }),
-  fc.record({
-    kind: fc.constant("error" as const),
-    code: fc.constantFrom(...(Object.keys(ERROR_CODES) as CaseErrorCode[])),
-    message: wellFormed,
-    traceback: wellFormed,
-  }),
-);
-const result: fc.Arbitrary<CaseResult> = fc.record({
-  id: wellFormed,
-  index: fc.nat({ max: 0xffffffff }),
-  outcome,
-  queuedMs: double,
-  metricMs: double,
-});
-
-describe("encodeScoreResponses", () => {
-  test("writes what generated code reads as the same messages", () => {
-    fc.assert(
-      fc.property(fc.array(result, { maxLength: 6 }), (results) => {
-        const read = [...encodeScoreResponses(results)].flatMap(
-          (bytes) => fromBinary(ScoreResponseSchema, bytes).results,
-        );
-        expect(read).toEqual(results.map(messageOfResult));
-        expect(fromBinary(ScoreBatchResponseSchema, encodeScoreBatchResponse(results)).results).toEqual(read);
-      }),
-    );
+  test("moves the payloads of usual cases together, in the message itself, as a chunk carries them", () => {
+    const cases = [
+      { id: "a", input: json('{"q":1}'), output: json('"x"'), expected: json('{"y":2}') },
+      { id: "b", input: json("{}"), output: json(`"${"long ".repeat(40)}"`) },
+    ];
+    const bytes = toBinary(ScoreRequestSchema, create(ScoreRequestSchema, { cases }));
+    const batch = decodeScoreRequest(bytes, 0);
+    const values = batch.map((item) => item.values ?? expect.fail("its values lie apart"));
+    const [first, second] = values;
+    expect(first?.to).toBe(second?.from);
+    expect(first?.bytes.buffer).toBe(bytes.buffer);
+    const text = Buffer.from(first?.bytes.subarray(first.from, second?.to) ?? []).toString();
+    expect(text).toBe(`{"q":1}\x1e"x"\x1e{"y":2}\x1e{}\x1e"${"long ".repeat(40)}"\x1e\x1e`);
   });
 
-  test("gives nothing for nothing, and one message for what fits into one", () => {
-    expect([...encodeScoreResponses([])]).toEqual([]);
-    expect([...encodeScoreResponses(Array.from({ length: 256 }, (_, index) => scoredWith(index, 40)))]).toHaveLength(1);
+  test("leaves cases of another form where they are, between usual ones", () => {
+    const usual = (id: string) => ({
+      id,
+      input: json(`{"of":"${id}"}`),
+      output: json("30"),
+      expected: json('{"n":30}'),
+    });
+    const others = [
+      { id: "é", input: json("{}"), output: json("1") },
+      { id: "no output", input: json("{}") },
+      { id: "a separator", input: json("{}"), output: json('"\x1e"') },
+      { id: "an empty text", input: json("{}"), output: json(""), expected: json("{}") },
+      { id: "a Value", input: { kind: { case: "value" as const, value: valueOf({ a: [30] }) } }, output: json("2") },
+    ];
+    const cases = others.flatMap((other, place) => [usual(`u${place}`), other]);
+    const bytes = toBinary(ScoreRequestSchema, create(ScoreRequestSchema, { cases }));
+    const batch = decoded(bytes);
+    expect(comparable(batch)).toEqual(comparable(batchOfMessage(fromBinary(ScoreRequestSchema, bytes), 0)));
+    expect(batch.map(({ values }) => values !== undefined)).toEqual(cases.map((_, place) => place % 2 === 0));
   });
 
-  test("splits where the next result would not fit, and gives a larger one a message of its own", () => {
-    const sizes = [10, RESPONSE_BYTES / 2, RESPONSE_BYTES / 2, 3 * RESPONSE_BYTES, 10, 10];
-    const messages = [...encodeScoreResponses(sizes.map((size, index) => scoredWith(index, size)))];
-    const indexes = messages.map((bytes) => fromBinary(ScoreResponseSchema, bytes).results.map(({ index }) => index));
-    expect(indexes).toEqual([[0, 1], [2], [3], [4, 5]]);
-    expect(messages.filter(({ length }) => length > RESPONSE_BYTES)).toHaveLength(1);
+  test("gives the request's artifact to each of its cases", () => {
+    const cases = [{ input: json("{}"), output: json("1") }, { input: json("{}") }];
+    const bytes = toBinary(ScoreRequestSchema, create(ScoreRequestSchema, { cases, artifact: json('"the prompt"') }));
+    expect(decoded(bytes).map(({ artifact }) => Buffer.from(artifact ?? []).toString())).toEqual([
+      '"the prompt"',
+      '"the prompt"',
+    ]);
   });
 });
 
 /** Payloads as text, so that a difference is readable. */
 function comparable(batch: CaseBatch) {
   const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? undefined : Buffer.from(bytes).toString());
-  return {
-    artifact: text(batch.artifact),
-    cases: batch.cases.map(({ input, output, expected, ...rest }) => ({
-      ...rest,
-      input: text(input),
-      output: text(output),
-      expected: text(expected),
-    })),
-  };
+  return batch.map(({ id, index, input, output, expected, observationId, artifact, fault }) => ({
+    id,
+    index,
+    input: text(input),
+    output: text(output),
+    expected: text(expected),
+    observationId,
+    artifact: text(artifact),
+    fault,
+  }));
+}
+
+/** Decoding takes a message over, so that one that is still needed is copied. */
+function decoded(message: Uint8Array, firstIndex = 0): CaseBatch {
+  return decodeScoreRequest(message.slice(), firstIndex);
 }
 
 function outcomeOf(decode: () => unknown): "read" | "refused" {
@@ -223,15 +205,8 @@ function outcomeOf(decode: () => unknown): "read" | "refused" {
   }
 }
 
-function scoredWith(index: number, feedbackBytes: number): CaseResult {
-  const feedback = Buffer.alloc(feedbackBytes, "x");
-  return {
-    id: "",
-    index,
-    outcome: { kind: "score", value: 1, feedback, scores: [], sideInfo: new Uint8Array() },
-    queuedMs: 1,
-    metricMs: 1,
-  };
+function json(value: string): MessageInitShape<typeof JsonValueSchema> {
+  return { kind: { case: "json", value } };
 }
 
 function valueOf(json: fc.JsonValue): Value {
@@ -253,7 +228,7 @@ function unknownField(): fc.Arbitrary<Uint8Array> {
   return fc.oneof(
     fc.tuple(number, fc.uint8Array({ maxLength: 20 })).map(([no, bytes]) => lengthDelimited(no, bytes)),
     fc.tuple(number, fc.nat()).map(([no, n]) => new BinaryWriter().tag(no, WireType.Varint).uint32(n).finish()),
-    fc.tuple(number, double).map(([no, n]) => new BinaryWriter().tag(no, WireType.Bit64).double(n).finish()),
+    fc.tuple(number, fc.double()).map(([no, n]) => new BinaryWriter().tag(no, WireType.Bit64).double(n).finish()),
     number.map((no) => new BinaryWriter().tag(no, WireType.StartGroup).tag(no, WireType.EndGroup).finish()),
   );
 }
