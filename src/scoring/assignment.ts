@@ -14,6 +14,8 @@ export class Assignment {
   isRecalled = false;
   /** Time in the metric of the cases that came back, in milliseconds. */
   metricMs = 0;
+  /** The same of those whose results were handed on. */
+  settledMs = 0;
   readonly #settled: boolean[];
   #left: number;
   #seen: ChunkUsage = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };

@@ -107,10 +107,15 @@ export class Scheduler implements WorkerListener {
   rows(worker: Worker, rows: readonly Row[], usage: ChunkUsage | undefined): void {
     const assignment = this.#busy.get(worker);
     if (assignment === undefined) return;
-    for (const row of rows) this.#settle(worker, assignment, row);
+    const taken = rows.filter((row) => assignment.take(row.position) !== undefined);
+    for (const row of taken) assignment.metricMs += row.metricMs;
     if (usage !== undefined) this.#learn(assignment, usage);
     assignment.heardAt = performance.now();
-    assignment.call.flush();
+    // A worker whose chunk has ended with these rows gets its next one first: it would wait meanwhile.
+    queueMicrotask(() => {
+      for (const row of taken) this.#settle(worker, assignment, row);
+      assignment.call.flush();
+    });
   }
 
   modelCall(worker: Worker, call: ModelCall): void {
@@ -206,12 +211,12 @@ export class Scheduler implements WorkerListener {
   }
 
   #settle(worker: Worker, assignment: Assignment, row: Row): void {
-    const pending = assignment.take(row.position);
+    const pending = assignment.cases[row.position];
     if (pending === undefined) return;
     const outcome = rowOutcome(row);
     if (outcome.kind === "error") this.options.faults.tell(worker, pending.item, outcome);
-    const queuedMs = assignment.startedAt + assignment.metricMs - pending.arrivedAt;
-    assignment.metricMs += row.metricMs;
+    const queuedMs = assignment.startedAt + assignment.settledMs - pending.arrivedAt;
+    assignment.settledMs += row.metricMs;
     assignment.call.settle(pending, outcome, queuedMs, row.metricMs, assignment.modelUsage(row.position));
   }
 
