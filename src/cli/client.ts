@@ -155,6 +155,8 @@ const CHANNEL_OPTIONS = {
   // A result is never too large to be read.
   "grpc.max_receive_message_length": -1,
   "grpc.max_send_message_length": -1,
+  // The sidecar does not wait in the middle of a response until this side allows more; HTTP/2 begins with 64 KiB.
+  "grpc-node.flow_control_window": 4 * 1024 * 1024,
 };
 
 /** A sidecar that runs answers at once, even on a busy machine. */
