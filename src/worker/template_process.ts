@@ -204,6 +204,11 @@ class TemplateProcess implements Template {
 
   #adoptWorker(channel: Channel, hello: Hello): string | undefined {
     const { worker } = hello;
+    if (this.#stopping) {
+      // Its files may be gone, and it with them in a moment.
+      channel.destroy();
+      return undefined;
+    }
     if (worker === 0 || !this.#outputs.isKnown(worker)) {
       return `process ${hello.pid} said that it is worker ${worker}, which is not expected`;
     }
