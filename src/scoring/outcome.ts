@@ -198,7 +198,7 @@ function text(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 
-/** What a result costs in memory until it is taken, in bytes. */
+/** What an outcome costs in memory until it is taken, in bytes. */
 export function outcomeBytes(outcome: Outcome): number {
   if (outcome.kind === "error") return 2 * (outcome.message.length + outcome.traceback.length) + OUTCOME_OVERHEAD_BYTES;
   return outcome.feedback.length + outcome.sideInfo.length + outcome.scores.length * 60 + OUTCOME_OVERHEAD_BYTES;

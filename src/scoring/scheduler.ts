@@ -89,6 +89,8 @@ export class Scheduler implements WorkerListener {
       assignment.abortModelCalls();
       worker.recall();
     }
+    // What it leaves may be what others wait for.
+    this.#dispatch();
   }
 
   // From workers.
@@ -110,6 +112,11 @@ export class Scheduler implements WorkerListener {
     for (const row of rows) this.#settle(worker, assignment, row);
     if (usage !== undefined) this.#learn(assignment, usage);
     assignment.heardAt = performance.now();
+    // Results can be far larger than their cases: a chunk that fills its call's share ends early.
+    if (assignment.left > 1 && !assignment.isRecalled && !assignment.call.mayRun) {
+      assignment.isRecalled = true;
+      worker.recall();
+    }
     assignment.call.flush();
   }
 

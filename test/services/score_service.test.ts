@@ -7,6 +7,8 @@ import type { CallContext } from "../../src/services/call_context.js";
 import { type CaseBatch, ScoreService } from "../../src/services/score_service.js";
 import { FakeScorer, METRIC, scored } from "../server/fake_scorer.js";
 
+const MESSAGE_BYTES = 1000;
+
 function contextOf(fingerprints: string[] = []): CallContext {
   return { signal: new AbortController().signal, sendFingerprint: (fingerprint) => fingerprints.push(fingerprint) };
 }
@@ -41,7 +43,7 @@ describe("score", () => {
       { cases: [item(0), item(1)], artifact: undefined },
       { cases: [item(2)], artifact: undefined },
     );
-    const results = new ScoreService(new ReversingScorer()).score(batches, contextOf(fingerprints));
+    const results = new ScoreService(new ReversingScorer(), MESSAGE_BYTES).score(batches, contextOf(fingerprints));
     expect(fingerprints).toEqual([METRIC.fingerprint]);
     const indexes: number[] = [];
     for await (const ready of results) indexes.push(...ready.map(({ index }) => index));
@@ -53,7 +55,7 @@ describe("score", () => {
     const metric: MetricDescription = { ...METRIC, loaded: false, loadError: "SyntaxError" };
     scorer.metric = metric;
     const fingerprints: string[] = [];
-    expect(() => new ScoreService(scorer).score(stream(), contextOf(fingerprints))).toThrow(
+    expect(() => new ScoreService(scorer, MESSAGE_BYTES).score(stream(), contextOf(fingerprints))).toThrow(
       new ScorerError("metric_not_loaded", "SyntaxError"),
     );
     expect(fingerprints).toEqual([]);
@@ -63,8 +65,16 @@ describe("score", () => {
 describe("scoreBatch", () => {
   test("gives the results in the order of the cases, whatever ends first", async () => {
     const batch = { cases: [item(0), item(1), item(2)], artifact: undefined };
-    const results = await new ScoreService(new ReversingScorer()).scoreBatch(batch, contextOf());
+    const results = await new ScoreService(new ReversingScorer(), MESSAGE_BYTES).scoreBatch(batch, contextOf());
     expect(results.map(({ index }) => index)).toEqual([0, 1, 2]);
+  });
+
+  test("results that do not fit into one message are an error that says what to do", async () => {
+    const batch = { cases: Array.from({ length: 20 }, (_, index) => item(index)), artifact: undefined };
+    const service = new ScoreService(new ReversingScorer(), MESSAGE_BYTES);
+    await expect(service.scoreBatch(batch, contextOf())).rejects.toThrow(
+      /^\d of the 20 results take more than the 1000 bytes that one message may have; send fewer cases in a ScoreBatch call, use Score, /,
+    );
   });
 
   test("with an artifact, each case of the request carries it", async () => {
@@ -74,7 +84,7 @@ describe("scoreBatch", () => {
       { cases: [item(0), item(1, { output: undefined })], artifact },
       { cases: [item(2)], artifact: undefined },
     );
-    const results = new ScoreService(scorer).score(batches, contextOf());
+    const results = new ScoreService(scorer, MESSAGE_BYTES).score(batches, contextOf());
     for await (const ready of results) expect(ready).not.toHaveLength(0);
     expect(scorer.seen.map((one) => one.artifact)).toEqual([artifact, artifact, undefined]);
   });
@@ -82,7 +92,7 @@ describe("scoreBatch", () => {
   test("without an artifact, cases go to the scorer as they are", async () => {
     const scorer = new FakeScorer();
     const cases = [item(0, { output: undefined })];
-    await new ScoreService(scorer).scoreBatch({ cases, artifact: undefined }, contextOf());
+    await new ScoreService(scorer, MESSAGE_BYTES).scoreBatch({ cases, artifact: undefined }, contextOf());
     expect(scorer.seen[0]).toBe(cases[0]);
   });
 });
