@@ -88,6 +88,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     });
     expect(pool?.workers.size).toBe(0);
     expect(processes()).toHaveLength(0);
+    expect(log.lines).toEqual(["info metric.py is run by Python 3.11.7"]);
     await close(pool);
   });
 
@@ -307,11 +308,11 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     // 62 at once, then one each after 0, 10, 20, ... 2,560 ms.
     expect(startedAt.length - 2).toBeGreaterThan(62 + 8);
     expect(startedAt.length - 2).toBeLessThan(62 + 12);
-    expect(log.lines).toEqual(["warn a start failed: a worker could not be started: no more processes"]);
+    expect(log.warnings).toEqual(["warn a start failed: a worker could not be started: no more processes"]);
     expect(listener.reasons).toEqual([]);
 
     await vi.advanceTimersByTimeAsync(30_000);
-    expect(log.lines[1]).toMatch(
+    expect(log.warnings[1]).toMatch(
       /^warn a start failed: a worker could not be started: no more processes \(and \d+ times more in the last \d+ s\)$/,
     );
     templates.behaviour.worker = "ready";
@@ -414,7 +415,7 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     await vi.advanceTimersByTimeAsync(2_000);
     expect(processes()).toHaveLength(8);
     expect(listener.reasons).toEqual([]);
-    expect(log.lines).toEqual([
+    expect(log.warnings).toEqual([
       "warn the process that starts workers was killed by SIGKILL; it is started again, and its workers with it",
     ]);
     await close(pool);
