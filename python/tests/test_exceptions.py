@@ -2,7 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from skynet._worker.exceptions import cut, exception_message, is_own_file, metric_part, remember_source, traceback_text
+from skynet._worker.exceptions import (
+    OWN_FOLDER,
+    cut,
+    exception_message,
+    is_own_file,
+    metric_part,
+    remember_source,
+    traceback_text,
+)
+from skynet._worker.faults import describe_fault
+from skynet._worker.rows import METRIC_EXCEPTION
 
 FOLDER = "/srv/metric"
 
@@ -23,7 +33,15 @@ def raised_by(source: str, path: str = f"{FOLDER}/metric.py", **names: object) -
     [
         ("{}['label']", "KeyError: 'label' (metric.py, line 1)"),
         ("\nassert False", "AssertionError (metric.py, line 2)"),
-        ("assert False, 'a\\nb\\0c'", "AssertionError: a\nb\0c (metric.py, line 1)"),
+        ("assert False, 'a\\nb\\0c'", "AssertionError: a b c (metric.py, line 1)"),
+        (
+            "raise ValueError('a\\r\\n\\tb\\x1b[31mc\\x85d\\u2028e\\u2029f\\x7f\\x9b')",
+            "ValueError: a   b [31mc d e f   (metric.py, line 1)",
+        ),
+        ("raise type('Two\\nlines\\x1b', (Exception,), {})('x')", "Two lines : x (metric.py, line 1)"),
+        ("raise type('L' * 1000, (Exception,), {})('x')", f"{'L' * 200}…: x (metric.py, line 1)"),
+        ("raise SyntaxError('one\\ntwo', ('/a/b\\n.py', 3, None, None))", "SyntaxError: one two (b .py, line 3)"),
+        ("raise SyntaxError('odd', (object(), 3, None, None))", "SyntaxError: odd (line 3) (metric.py, line 1)"),
         ("raise SystemExit", "SystemExit (metric.py, line 1)"),
         ("class Own(Exception): pass\nraise Own('caf\\u00e9 \\ud83d')", "Own: café \ufffd (metric.py, line 2)"),
     ],
@@ -47,6 +65,41 @@ def test_an_exception_whose_text_raises_is_told_all_the_same() -> None:
     source = "class Bad(Exception):\n    def __str__(self): raise RuntimeError('no')\nraise Bad()"
     assert exception_message(raised_by(source), FOLDER) == "Bad: <str() of it raised RuntimeError> (metric.py, line 3)"
     assert b"Bad" in traceback_text(raised_by(source))
+
+
+SHY = """
+class Shy(Exception):
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+raise Shy("hidden")
+"""
+
+
+def test_an_exception_that_tells_nothing_of_itself_is_told_all_the_same() -> None:
+    try:
+        exec(compile(SHY, f"{FOLDER}/metric.py", "exec"), {})
+    except Exception as shy:
+        kind, texts = describe_fault(shy, FOLDER)
+        assert (kind, texts[0]) == (METRIC_EXCEPTION, b"Shy: hidden (metric.py, line 5)")
+        assert b"Shy" in texts[1]
+
+
+def test_a_metaclass_cannot_hide_the_types_name() -> None:
+    source = """
+class Meta(type):
+    @property
+    def __name__(cls): raise RuntimeError("no")
+class Own(Exception, metaclass=Meta): pass
+raise Own("x")
+"""
+    assert exception_message(raised_by(source), FOLDER) == "Own: x (metric.py, line 6)"
+
+
+def test_paths_of_the_workers_own_files_are_left_out() -> None:
+    text = f"<coro=<_result_of() running at {OWN_FOLDER}awaiting.py:59>>"
+    assert exception_message(raised_by(f"raise RuntimeError({text!r})"), FOLDER) == (
+        "RuntimeError: <coro=<_result_of() running at awaiting.py:59>> (metric.py, line 1)"
+    )
 
 
 def test_a_long_message_is_cut_with_a_mark() -> None:

@@ -124,7 +124,12 @@ def test_the_fingerprint_covers_the_file_and_what_it_imports_beside_it(write_met
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module' (metric.py, line 1)"),
+        (
+            "import no_such_module",
+            "ModuleNotFoundError: No module named 'no_such_module' (metric.py, line 1); install it for the Python that "
+            f"loads the file ({'.'.join(map(str, sys.version_info[:3]))}), or name another one with --python",
+        ),
+        ("raise ValueError('two\\nlines')", "ValueError: two lines (metric.py, line 1)"),
         ("\n\nraise SystemExit(3)", "SystemExit: 3 (metric.py, line 3)"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt (metric.py, line 1)"),
         ("x = 1 +\n", "SyntaxError: invalid syntax (metric.py, line 1)"),
@@ -158,7 +163,19 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("def metric(input, output): ...", "metric.py defines no function called score; define `def score("),
+        (
+            "def metric(input, output): ...",
+            "metric.py defines no function called score, only metric; define `def score(",
+        ),
+        (
+            "def Score(a, b): ...\nfrom os.path import join\n_x = lambda: 0",
+            "metric.py defines no function called score, only Score; define `def score(",
+        ),
+        ("x = 1", "metric.py defines no function called score; define `def score("),
+        (
+            "".join(f"def f{n}(): ...\n" for n in range(7)),
+            "metric.py defines no function called score, only f0, f1, f2, f3, f4 and 2 more; define `def score(",
+        ),
         ("score = 3", "score is not a function but of type int; define `def score("),
     ],
 )

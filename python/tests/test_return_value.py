@@ -166,6 +166,15 @@ def test_a_value_that_raises_while_it_is_read_is_named() -> None:
         read_return_value((1.0, Broken()))
 
 
+def test_what_raises_without_a_text_is_named_without_one() -> None:
+    class Broken(dict):  # type: ignore[type-arg]
+        def items(self) -> object:  # type: ignore[override]
+            raise MemoryError
+
+    with pytest.raises(ReturnValueError, match="cannot be read, MemoryError; return plain Python"):
+        read_return_value((1.0, Broken()))
+
+
 class Unprintable:
     def __str__(self) -> str:
         raise RuntimeError("no")

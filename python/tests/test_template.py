@@ -57,6 +57,7 @@ def test_says_hello_with_its_clock(start_sidecar: StartSidecar) -> None:
         "worker": 0,
         "pid": sidecar.process.pid,
         "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": os.path.normpath(sys.executable),
         "clock_ns": 0,
     }
     assert before <= hello["clock_ns"] <= time.monotonic_ns()

@@ -70,10 +70,14 @@ export class Call implements ScoreCall {
 
   /** Results that the consumer leaves standing hold the next chunks back. */
   get mayRun(): boolean {
-    return this.#readyBytes < this.#flight.total.limits.callBytes;
+    return this.#flight.mayRun(this.#readyBytes);
   }
 
-  async *score(batches: AsyncIterable<readonly Case[]>): AsyncGenerator<readonly CaseResult[], void, undefined> {
+  async *score(
+    batches: AsyncIterable<readonly Case[]>,
+    keepsResults = false,
+  ): AsyncGenerator<readonly CaseResult[], void, undefined> {
+    if (keepsResults) this.#flight.keepResults();
     const reading = this.#read(batches);
     try {
       while (!this.isOver) {
@@ -150,8 +154,9 @@ export class Call implements ScoreCall {
     this.#state = "over";
     this.signal.removeEventListener("abort", this.#abort);
     this.#stopReading();
-    this.host.over(this);
+    // First, so that others can have what this frees.
     this.#flight.close();
+    this.host.over(this);
     this.#wake();
     this.#tellEnd();
   }
@@ -164,7 +169,7 @@ export class Call implements ScoreCall {
     // Only here has the consumer come back for more: until then the results count as in flight.
     this.#readyBytes -= bytes;
     if (this.isOver) return;
-    this.#flight.add(-results.length, -bytes);
+    this.#flight.add(-results.length, this.#flight.keepsResults ? 0 : -bytes);
     this.host.queued(this);
   }
 

@@ -6,6 +6,8 @@ export interface FlightLimits {
   readonly callBytes: number;
   /** Bytes of payloads and of results, all calls together. */
   readonly totalBytes: number;
+  /** Bytes of results that a call may have standing unread however much all others have. */
+  readonly leastBytes: number;
 }
 
 /**
@@ -16,12 +18,15 @@ export const DEFAULT_FLIGHT_LIMITS: FlightLimits = {
   callCases: 8192,
   callBytes: 32 * 1024 * 1024,
   totalBytes: 256 * 1024 * 1024,
+  leastBytes: 1024 * 1024,
 };
 
 /** What all calls of a scorer have in flight. */
 export class TotalFlight {
   #bytes = 0;
   readonly #waiting = new Set<CallFlight>();
+  /** Calls that keep their results until they end, in the order in which they began. */
+  readonly #keeping = new Set<CallFlight>();
 
   constructor(readonly limits: FlightLimits = DEFAULT_FLIGHT_LIMITS) {}
 
@@ -36,6 +41,18 @@ export class TotalFlight {
   }
 
   /** @internal Used by `CallFlight`. */
+  keep(call: CallFlight, keeps: boolean): void {
+    if (keeps) this.#keeping.add(call);
+    else this.#keeping.delete(call);
+  }
+
+  /** @internal Used by `CallFlight`. */
+  isFirstToKeep(call: CallFlight): boolean {
+    const [first] = this.#keeping;
+    return first === call;
+  }
+
+  /** @internal Used by `CallFlight`. */
   wait(call: CallFlight, waiting: boolean): void {
     if (waiting) this.#waiting.add(call);
     else this.#waiting.delete(call);
@@ -47,6 +64,7 @@ export class CallFlight {
   #cases = 0;
   #bytes = 0;
   #roomMade: (() => void) | undefined;
+  #keeps = false;
 
   constructor(readonly total: TotalFlight) {}
 
@@ -56,6 +74,27 @@ export class CallFlight {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** The call's results are one response: it has them all before any is taken. */
+  keepResults(): void {
+    this.#keeps = true;
+    this.total.keep(this, true);
+  }
+
+  get keepsResults(): boolean {
+    return this.#keeps;
+  }
+
+  /**
+   * Whether more results may be made for the call, with `standing` bytes of them unread. Where all calls together have too much, those whose
+   * results are read go on, and of those that keep theirs the one that began first, so that there is always one that ends.
+   */
+  mayRun(standing: number): boolean {
+    const { callBytes, totalBytes, leastBytes } = this.total.limits;
+    const isFull = this.total.bytes >= totalBytes;
+    if (this.#keeps) return !isFull || this.total.isFirstToKeep(this);
+    return standing < (isFull ? leastBytes : callBytes);
   }
 
   /** Changes what is in flight; negative numbers release. */
@@ -77,6 +116,7 @@ export class CallFlight {
   /** Releases everything and whoever waits: the call is over. */
   close(): void {
     this.total.wait(this, false);
+    this.total.keep(this, false);
     this.add(-this.#cases, -this.#bytes);
     this.#wake();
   }

@@ -52,7 +52,7 @@ export function strayFrameOutcome(): CaseError {
 }
 
 /** Python cuts before that; only a forged row is longer. */
-const MAX_MESSAGE_BYTES = 8 * 1024;
+const MAX_MESSAGE_BYTES = 4 * 1024;
 const MAX_TRACEBACK_BYTES = 256 * 1024;
 
 function cutText(bytes: Uint8Array, most = MAX_MESSAGE_BYTES): string {
@@ -190,14 +190,17 @@ function payloadFault(name: string, bytes: Uint8Array | undefined): CaseError | 
 }
 
 function caseError(code: CaseErrorCode, message: string, traceback = ""): CaseError {
-  return { kind: "error", code, message, traceback };
+  return { kind: "error", code, message: message.replace(LINE_BREAKERS, " "), traceback };
 }
+
+/** Python has folded them already; this guards the promise that a message is one line, whoever wrote the row. */
+const LINE_BREAKERS = /[\p{Cc}\u2028\u2029]/gu;
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 
-/** What a result costs in memory until it is taken, in bytes. */
+/** What an outcome costs in memory until it is taken, in bytes. */
 export function outcomeBytes(outcome: Outcome): number {
   if (outcome.kind === "error") return 2 * (outcome.message.length + outcome.traceback.length) + OUTCOME_OVERHEAD_BYTES;
   return outcome.feedback.length + outcome.sideInfo.length + outcome.scores.length * 60 + OUTCOME_OVERHEAD_BYTES;

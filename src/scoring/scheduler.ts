@@ -89,6 +89,8 @@ export class Scheduler implements WorkerListener {
       assignment.abortModelCalls();
       worker.recall();
     }
+    // What it leaves may be what others wait for.
+    this.#dispatch();
   }
 
   // From workers.
@@ -114,6 +116,7 @@ export class Scheduler implements WorkerListener {
     // A worker whose chunk has ended with these rows gets its next one first: it would wait meanwhile.
     queueMicrotask(() => {
       for (const row of taken) this.#settle(worker, assignment, row);
+      this.#holdBack(worker);
       assignment.call.flush();
     });
   }
@@ -218,6 +221,14 @@ export class Scheduler implements WorkerListener {
     const queuedMs = assignment.startedAt + assignment.settledMs - pending.arrivedAt;
     assignment.settledMs += row.metricMs;
     assignment.call.settle(pending, outcome, queuedMs, row.metricMs, assignment.modelUsage(row.position));
+  }
+
+  /** Results can be far larger than their cases: a chunk that fills its call's share ends early. */
+  #holdBack(worker: Worker): void {
+    const assignment = this.#busy.get(worker);
+    if (assignment === undefined || assignment.left <= 1 || assignment.isRecalled || assignment.call.mayRun) return;
+    assignment.isRecalled = true;
+    worker.recall();
   }
 
   #learn(assignment: Assignment, usage: ChunkUsage): void {

@@ -68,9 +68,10 @@ export interface ScoreCall {
    * Scores batches of cases. Every case gets exactly one result, in the order in which cases end; each array holds what was
    * ready. Batches are pulled only while the call's cases in flight (pulled, and their result not yet
    * taken by the consumer's next step) stay under the limits, so that a slow consumer slows the producer down.
+   * With `keepsResults` the consumer needs them all at once: they count as in flight until the call ends.
    * Throws `ScorerError` `shutting_down` where the scorer closed before `batches` ended, once the results of all cases already taken were given.
    */
-  score(batches: AsyncIterable<readonly Case[]>): AsyncIterable<readonly CaseResult[]>;
+  score(batches: AsyncIterable<readonly Case[]>, keepsResults?: boolean): AsyncIterable<readonly CaseResult[]>;
 }
 
 export type ScorerErrorCode = "metric_not_loaded" | "shutting_down" | "cancelled";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { RequestListener, ServerResponse } from "node:http";
 
@@ -14,6 +14,7 @@ import { callStatus } from "../services/errors.js";
 import { batchOfMessage, messageOfResult } from "../services/score_messages.js";
 import type { ScoreService } from "../services/score_service.js";
 import type { Log } from "../worker/log.js";
+import { RequestFaults } from "./connect_faults.js";
 import { isGatewayPath } from "./gateway.js";
 import { methodPath } from "./grpc_method.js";
 import type { OpenCalls } from "./open_calls.js";
@@ -30,10 +31,14 @@ export interface ConnectOptions {
 
 /** Serves HTTP/1.1: Connect with JSON, so that curl and a browser's `fetch` work, and a word to those who look around. */
 export function connectHandler(options: ConnectOptions): RequestListener {
+  const faults = new RequestFaults();
   const adapter = connectNodeAdapter({
     routes: (router) => {
-      addRoutes(router, options);
+      addRoutes(router, options, faults);
+      faults.wrap(router);
     },
+    interceptors: [faults.interceptor],
+    contextValues: () => createContextValues(),
     fallback: (_request, response) => {
       say(response as ServerResponse, 404, `There is nothing here. ${WHAT_THERE_IS}`);
     },
@@ -63,14 +68,20 @@ const METHODS = [
   ContractDescriptor.method.describeMetric,
 ];
 
+const A_STREAM = " (answers with a stream, so as application/connect+json, in envelopes)";
+
 const WHAT_THERE_IS = [
-  "Over HTTP/1.1, with Connect and JSON:",
-  ...METHODS.map((method) => `  POST ${methodPath(method)}`),
+  "Over HTTP/1.1, with Connect and JSON (content-type: application/json):",
+  ...METHODS.map((method) => `  POST ${methodPath(method)}${method.methodKind === "unary" ? "" : A_STREAM}`),
   "For run code, the OpenAI API: POST /v1/chat/completions, GET /v1/models",
   "Everything else, streams included, is gRPC on this same port, with reflection; try: grpcurl -plaintext HOST:PORT list",
 ].join("\n");
 
-function addRoutes(router: ConnectRouter, { score, contract, calls, log }: ConnectOptions): void {
+function addRoutes(
+  router: ConnectRouter,
+  { score, contract, calls, log }: ConnectOptions,
+  faults: RequestFaults,
+): void {
   const [scoreBatch, checkContract, describeMetric] = [
     ScoreDescriptor.method.scoreBatch,
     ContractDescriptor.method.checkContract,
@@ -110,6 +121,7 @@ function addRoutes(router: ConnectRouter, { score, contract, calls, log }: Conne
 
   /** Lets a call in, or throws what its client is told. */
   function begin(handler: HandlerContext): { readonly context: CallContext; readonly end: () => void } {
+    faults.taken(handler.values);
     try {
       const call = calls.begin("work");
       const context = {

@@ -60,7 +60,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const { scorer, log } = options;
   const maxMessageBytes = options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES;
   const calls = new OpenCalls();
-  const score = new ScoreService(scorer);
+  const score = new ScoreService(scorer, maxMessageBytes);
   const contract = new ContractService(scorer, options.version, options.models.account.budget.maxUsd?.toNumber());
   const gateway = gatewayHandler({ observations: scorer.observations, models: options.models, maxMessageBytes, log });
   const services = [ScoreDescriptor, ContractDescriptor, ObservationDescriptor, Health, ...REFLECTION_SERVICES];

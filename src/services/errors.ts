@@ -7,6 +7,8 @@ export type CallErrorCode =
   | "invalid_request"
   /** There is nothing of the name that the request gives. */
   | "not_found"
+  /** What would have to be sent is larger than one message may be. */
+  | "too_large"
   /** The sidecar has no such function yet. */
   | "not_available"
   /** A fault of the sidecar itself; the log has it whole. */
@@ -29,6 +31,7 @@ export const STATUS_OF: Readonly<Record<CallErrorCode, number>> = {
   cancelled: 1,
   invalid_request: 3,
   not_found: 5,
+  too_large: 8,
   metric_not_loaded: 9,
   not_available: 12,
   internal: 13,

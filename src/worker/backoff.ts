@@ -27,9 +27,12 @@ export class Backoff {
     this.#notBefore = performance.now() + delayMs(reached);
   }
 
-  /** Returns whether that ended a row of failures. */
-  succeeded(): boolean {
-    if (this.#level === 0) return false;
+  /**
+   * What was started at `stamp` works. Returns whether that ended a row of failures: it does where that start was made after the last of them,
+   * as older ones say nothing of whether starts succeed now.
+   */
+  succeeded({ series, level }: StartStamp): boolean {
+    if (this.#level === 0 || series !== this.#series || level < this.#level) return false;
     this.#series += 1;
     this.#level = 0;
     this.#notBefore = 0;

@@ -44,6 +44,7 @@ const fromPython = z.discriminatedUnion("type", [
     worker: count,
     pid: count,
     python: z.string(),
+    executable: z.string(),
     clock_ns: z.number(),
   }),
   z.object({ type: z.literal("loaded"), metric: metricReport, fork_hazards: z.array(z.string()) }),

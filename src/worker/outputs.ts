@@ -1,17 +1,21 @@
 import type { PrivateFolder } from "./folder.js";
 import type { Log } from "./log.js";
 import { ProcessOutput } from "./output.js";
+import { RareWarning } from "./rare_warning.js";
 
 /** The FIFOs of a template (worker 0) and of those of its workers that are known: expected, or not yet forgotten. */
 export class Outputs {
   /** `undefined`: not opened yet. */
   readonly #open = new Map<number, ProcessOutput | undefined>([[0, undefined]]);
+  readonly #warning: RareWarning;
 
   constructor(
     private readonly folder: PrivateFolder,
     private readonly onLine: (worker: number, line: string) => void,
-    private readonly log: Log,
-  ) {}
+    log: Log,
+  ) {
+    this.#warning = new RareWarning(log);
+  }
 
   expect(worker: number): void {
     this.#open.set(worker, undefined);
@@ -30,7 +34,7 @@ export class Outputs {
       });
       this.#open.set(worker, output);
     } catch (error) {
-      this.log.warn({ err: error, worker }, "what a Python process prints cannot be read");
+      this.#warning.warn({ worker }, `what a Python process prints cannot be read: ${reasonOf(error)}`);
     }
   }
 
@@ -43,4 +47,8 @@ export class Outputs {
   close(): void {
     for (const worker of [...this.#open.keys()]) this.forget(worker);
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,8 @@ import { choosePython, loadDeath } from "./interpreter.js";
 import type { Log } from "./log.js";
 import type { MetricReport } from "./messages.js";
 import { difference, loadedMetric, unloadedMetric } from "./metric_report.js";
+import { RareWarning } from "./rare_warning.js";
+import { SlowStart } from "./slow_start.js";
 import type { LaunchTemplate } from "./template.js";
 import { loadTimeout, TemplateKeeper, type KeeperEvents } from "./template_keeper.js";
 import { launchTemplate } from "./template_process.js";
@@ -37,6 +39,8 @@ interface Entry {
   /** Whether the owner has been told of it. */
   wasTold: boolean;
   wasReady: boolean;
+  /** It ended by itself. */
+  hasFailed: boolean;
   /** It died with its template, which says nothing about it. */
   lostTemplate: boolean;
 }
@@ -46,6 +50,8 @@ class WorkerPool implements Pool {
   readonly #entries = new Map<number, Entry>();
   readonly #keeper: TemplateKeeper;
   readonly #backoff = new Backoff();
+  readonly #slowStart = new SlowStart();
+  readonly #startWarning: RareWarning;
   #templateStamp: StartStamp = this.#backoff.stamp();
   /** A spawned worker that is starting or stands ready beyond the wanted ones. */
   #spare: WorkerProcess | undefined;
@@ -65,6 +71,7 @@ class WorkerPool implements Pool {
     private readonly log: Log,
     launch: LaunchTemplate,
   ) {
+    this.#startWarning = new RareWarning(log);
     const { kind, environment, startMethod, loadTimeoutMs, maxRowBytes } = options;
     const file = resolve(options.file);
     const python = choosePython(options.python);
@@ -124,7 +131,8 @@ class WorkerPool implements Pool {
     } else if (this.#keeper.template === undefined) {
       this.#launch();
     } else {
-      for (let missing = this.#missing(); missing > 0; missing--) this.#start();
+      const starts = Math.min(this.#missing(), this.#slowStart.room(this.#starting()));
+      for (let start = 0; start < starts; start++) this.#start();
     }
   }
 
@@ -132,6 +140,10 @@ class WorkerPool implements Pool {
   #missing(): number {
     const spares = this.#keeper.facts.startMethod === "spawn" ? 1 : 0;
     return this.#wanted + spares - this.workers.size - (this.#spare === undefined ? 0 : 1);
+  }
+
+  #starting(): number {
+    return [...this.#entries.values()].filter(({ worker }) => worker.state === "starting").length;
   }
 
   #launch(): void {
@@ -159,6 +171,7 @@ class WorkerPool implements Pool {
       stamp: this.#backoff.stamp(),
       wasReady: false,
       wasTold: false,
+      hasFailed: false,
       lostTemplate: false,
     });
     if (this.workers.size < this.#wanted) this.workers.add(worker);
@@ -181,7 +194,7 @@ class WorkerPool implements Pool {
 
   #startFailed(why: string): void {
     this.#failedStarts += 1;
-    this.log.warn({ failedStarts: this.#failedStarts }, `a start failed: ${why}`);
+    this.#startWarning.warn({ failedStarts: this.#failedStarts }, `a start failed: ${why}`);
     if (this.#failedStarts >= MOST_FAILED_STARTS && !this.#hasLivingWorker()) this.listener.unavailable(why);
   }
 
@@ -271,7 +284,7 @@ class WorkerPool implements Pool {
       this.#idle(worker);
     },
     rows: (worker, rows, usage) => {
-      if (rows.length > 0 || usage !== undefined) this.#succeeded();
+      if (rows.length > 0 || usage !== undefined) this.#succeeded(worker);
       this.listener.rows(worker, rows, usage);
     },
     printed: (worker, { stream, text, chunk, case: position }) => {
@@ -301,9 +314,11 @@ class WorkerPool implements Pool {
 
   #idle(worker: WorkerProcess): void {
     const entry = this.#entries.get(worker.number);
+    const isFirst = entry?.wasReady === false;
     if (entry !== undefined) entry.wasReady = true;
     this.#failedStarts = 0;
     if (this.workers.has(worker)) this.#tellIdle(worker);
+    if (isFirst && this.#slowStart.succeeded()) this.#fill();
   }
 
   #tellIdle(worker: WorkerProcess): void {
@@ -312,20 +327,30 @@ class WorkerPool implements Pool {
     this.listener.idle(worker);
   }
 
-  /** The metric works: what waits to be started need not wait any longer. */
-  #succeeded(): void {
-    if (this.#backoff.succeeded()) this.#fill();
+  /** The metric works: where that worker is one of the last to be started, what waits to be started need not wait any longer. */
+  #succeeded(worker: WorkerProcess): void {
+    const entry = this.#entries.get(worker.number);
+    if (entry === undefined) return;
+    const { series, level } = entry.stamp;
+    // What it did before it died comes after its own failure was counted.
+    if (this.#backoff.succeeded({ series, level: entry.hasFailed ? level + 1 : level })) this.#fill();
   }
 
   #ending(worker: WorkerProcess, end: WorkerEnd): void {
     const entry = this.#entries.get(worker.number);
-    if (end.kind !== "told" && entry !== undefined && !this.#isRunsOwnEnd(entry)) this.#backoff.failed(entry.stamp);
+    if (end.kind !== "told" && entry !== undefined) this.#failed(entry);
     // The first one to load is not tried twice: what came of it describes the metric.
     if (this.#metric === undefined) return;
     this.workers.delete(worker);
     if (this.#spare === worker) this.#spare = undefined;
     this.#promote();
     this.#fill();
+  }
+
+  #failed(entry: Entry): void {
+    entry.hasFailed = true;
+    if (!this.#isRunsOwnEnd(entry)) this.#backoff.failed(entry.stamp);
+    if (!entry.wasReady && !entry.lostTemplate) this.#slowStart.failed();
   }
 
   /** A run that kills its process costs its case, whatever the artifact: it says nothing of the next one. */

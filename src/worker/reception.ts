@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { SocketChannel, type Channel } from "./channel.js";
 import type { Log } from "./log.js";
 import type { Hello } from "./messages.js";
+import { RareWarning } from "./rare_warning.js";
 
 /** A process that connects says hello at once. */
 const HELLO_TIMEOUT_MS = 30_000;
@@ -9,17 +10,20 @@ const HELLO_TIMEOUT_MS = 30_000;
 /** Receives processes that connect, until they have said who they are. */
 export class Reception {
   readonly #waiting = new Set<NodeJS.Timeout>();
+  readonly #warning: RareWarning;
 
   /** `onHello` takes the channel over, or returns why the process is not wanted. */
   constructor(
     private readonly log: Log,
     private readonly onHello: (channel: Channel, hello: Hello) => string | undefined,
-  ) {}
+  ) {
+    this.#warning = new RareWarning(log);
+  }
 
   receive(socket: Socket): void {
     const channel = new SocketChannel(socket, this.log);
     const refuse = (why: string): void => {
-      this.log.warn({}, `a process that connected is disconnected: ${why}`);
+      this.#warning.warn({}, `a process that connected is disconnected: ${why}`);
       channel.destroy();
     };
     const timer = setTimeout(() => {

@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { basename } from "node:path";
 import { BootOutput } from "./boot_output.js";
 import type { Channel } from "./channel.js";
 import { configure, templateEnvironment } from "./configure.js";
+import { killMarked, killTree, MARK } from "./descendants.js";
 import { PrivateFolder } from "./folder.js";
 import { bootProgram, pythonFolder } from "./interpreter.js";
 import type { FromPython, Hello, ToPython } from "./messages.js";
@@ -33,7 +35,8 @@ class TemplateProcess implements Template {
   #channel: Channel | undefined;
   #channelClosed = (): void => undefined;
   #killTimer: NodeJS.Timeout | undefined;
-  #isReady = false;
+  /** It listens: what it does at the user's file, it has done. */
+  #listens = false;
   #stopping = false;
   #spawnError: string | undefined;
 
@@ -84,18 +87,22 @@ class TemplateProcess implements Template {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    // Before it is ready it has no workers, and may be busy with the metric for as long as that likes.
-    if (this.#isReady) this.#send({ type: "stop" });
-    else this.#kill();
+    // Before it has loaded it has no workers, and may be busy with the metric for as long as that likes.
+    if (this.#listens) this.#send({ type: "stop" });
+    else await this.#killAll();
     const timer = setTimeout(() => {
       this.options.log.warn(
         { pid: this.#child.pid },
         `the template did not stop within ${STOP_GRACE_MS} ms; it is killed`,
       );
-      this.#kill();
+      void this.#killAll();
     }, STOP_GRACE_MS);
     await this.#over;
     clearTimeout(timer);
+  }
+
+  get #mark(): string {
+    return basename(this.#folder.path);
   }
 
   #spawn(): ChildProcess {
@@ -103,7 +110,7 @@ class TemplateProcess implements Template {
     return spawn(this.options.python, ["-c", bootProgram(), pythonFolder(), this.#folder.path, "template", "0"], {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
-      env: templateEnvironment(this.options.environment),
+      env: templateEnvironment({ ...this.options.environment, [MARK]: this.#mark }),
     });
   }
 
@@ -124,7 +131,9 @@ class TemplateProcess implements Template {
     if (this.#spawnError === undefined) {
       await within(LAST_WORDS_MS, this.#channel === undefined ? silent : Promise.all([silent, closed]));
     }
-    this.#kill();
+    // One that leaves in good order has seen to that itself.
+    if (child.exitCode !== 0 || !this.#stopping) await killMarked(this.#mark);
+    this.#killGroup();
     this.#cleanUp();
     this.events.gone({
       exitCode: child.exitCode ?? undefined,
@@ -145,8 +154,14 @@ class TemplateProcess implements Template {
     this.#folder.remove();
   }
 
-  /** It leads a process group: what loading the metric has started goes with it. */
-  #kill(): void {
+  /** Where it still lives it is killed, with all that it has started. */
+  async #killAll(): Promise<void> {
+    const { pid, exitCode, signalCode } = this.#child;
+    if (pid !== undefined && exitCode === null && signalCode === null) await killTree(pid);
+  }
+
+  /** It leads a process group, of which something may be left. */
+  #killGroup(): void {
     const { pid } = this.#child;
     if (pid === undefined) return;
     try {
@@ -189,6 +204,11 @@ class TemplateProcess implements Template {
 
   #adoptWorker(channel: Channel, hello: Hello): string | undefined {
     const { worker } = hello;
+    if (this.#stopping) {
+      // Its files may be gone, and it with them in a moment.
+      channel.destroy();
+      return undefined;
+    }
     if (worker === 0 || !this.#outputs.isKnown(worker)) {
       return `process ${hello.pid} said that it is worker ${worker}, which is not expected`;
     }
@@ -207,10 +227,11 @@ class TemplateProcess implements Template {
   #message(message: FromPython): void {
     switch (message.type) {
       case "loaded":
+        this.#listens = true;
         this.events.loaded(message.metric, message.fork_hazards);
         return;
       case "ready":
-        this.#isReady = true;
+        this.#listens = true;
         this.events.ready();
         return;
       case "started":
@@ -242,7 +263,7 @@ class TemplateProcess implements Template {
     if (this.#stopping) return;
     this.#killTimer ??= setTimeout(() => {
       this.options.log.warn({ pid: this.#child.pid }, `the template is killed: ${why}`);
-      this.#kill();
+      void this.#killAll();
     }, LAST_WORDS_MS);
   }
 }

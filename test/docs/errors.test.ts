@@ -23,7 +23,7 @@ describe("docs/errors.md has each", () => {
   it("status that the transports give to a call, and no other", () => {
     const fromServices = new Set(Object.values(STATUS_OF).map(statusName));
     const others = rows("The status of a call").filter((status) => !fromServices.has(status));
-    expect(others).toEqual(["OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"]);
+    expect(others).toEqual(["OK", "DEADLINE_EXCEEDED"]);
   });
 
   it("exit code of the command, and no other", () => {

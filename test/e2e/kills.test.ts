@@ -93,10 +93,13 @@ describe("kill -9 of the sidecar", () => {
     expect(await sidecar.exited()).toEqual([null, "SIGKILL"]);
   });
 
-  test("leaves nothing of a metric that is still loading", async ({ start, workspace }) => {
+  test.for([
+    ["", 'subprocess.run(["sleep", "1000"])'],
+    [", nor what that started in a session of its own", 'subprocess.run(["sleep", "1000"], start_new_session=True)'],
+  ] as const)("leaves nothing of a metric that is still loading%s", async ([, load], { start, workspace }) => {
     const metric = workspace.write("metric.py", "def score(input, output): return 1.0, {'feedback': 'Fine.'}\n");
     const sidecar = await start({ metric });
-    workspace.write("metric.py", `import subprocess\nsubprocess.run(["sleep", "1000"])\n`);
+    workspace.write("metric.py", `import subprocess\n${load}\n`);
     sidecar.signal("SIGHUP");
     await until("the second load runs", () => children(sidecar) === 1);
 

@@ -43,6 +43,14 @@ describe("rowOutcome", () => {
   });
 });
 
+it("folds what would break a message's line, and leaves a traceback's lines", () => {
+  const row = { position: 0, value: 0, metricMs: 1, sideInfo: bytes("") };
+  const message = "a\nb\u001b[1mc\u0085d\u2028e";
+  expect(
+    rowOutcome({ ...row, kind: "metric_exception", text: bytes(message), detail: bytes("one\ntwo") }),
+  ).toMatchObject({ message: "a b [1mc d e", traceback: "one\ntwo" });
+});
+
 describe("caseFault", () => {
   const good = {
     id: "",

@@ -71,7 +71,7 @@ function setUp({ timeoutMs = 60_000, fixed, limits = {} }: Setup = {}) {
     if (!call.isOver) calls.add(call);
     return call;
   };
-  return { scheduler, pool, warn, calls, open };
+  return { scheduler, pool, warn, calls, open, flight };
 }
 
 function cases(behaviours: readonly Behaviour[], from = 0): Case[] {
@@ -363,6 +363,55 @@ describe("calls", () => {
     }
     expect(taken).toBe(100);
     expect(most).toBeLessThan(30);
+  });
+});
+
+describe("results that nobody reads", () => {
+  /** Begins calls of cases with 1,000 bytes of feedback each, and takes only the first results of each. */
+  async function hang(open: (signal: AbortSignal) => Call, count: number) {
+    const ends = Array.from({ length: count }, () => new AbortController());
+    for (const { signal } of ends) {
+      const results = open(signal)
+        .score(source(cases(many(500, { ms: 0, feedback: 1_000 }))))
+        [Symbol.asyncIterator]();
+      results.next().catch(() => undefined);
+    }
+    await vi.advanceTimersByTimeAsync(10_000);
+    return ends;
+  }
+  const limits = { callBytes: 50_000, totalBytes: 200_000, leastBytes: 5_000 };
+
+  it.each([5, 50])("stay within the limits, with %i calls", async (count) => {
+    const { flight, open } = setUp({ limits });
+    await hang(open, count);
+    const payloads = count * 500 * 250;
+    expect(flight.bytes - payloads).toBeLessThan(limits.totalBytes + count * (limits.leastBytes + 1_500));
+  });
+
+  it("hold up nobody who reads his own", async () => {
+    const { flight, open } = setUp({ limits });
+    const ends = await hang(open, 20);
+    const { done } = collect(open(never).score(source(cases(many(500, { ms: 0, feedback: 1_000 })))));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await done).toHaveLength(500);
+    for (const end of ends) end.abort();
+    expect(flight.bytes).toBe(0);
+  });
+
+  it("are kept by calls that need all of theirs at once: those end one after the other", async () => {
+    const { flight, open } = setUp({ limits });
+    const results = Array.from({ length: 5 }, () =>
+      collect(open(never).score(source(cases(many(100, { ms: 1, feedback: 1_000 }))), true)),
+    );
+    let most = 0;
+    for (let step = 0; step < 1_000; step++) {
+      await vi.advanceTimersByTimeAsync(1);
+      most = Math.max(most, flight.bytes);
+    }
+    for (const { done } of results) expect(await done).toHaveLength(100);
+    expect(most).toBeGreaterThan(limits.totalBytes);
+    expect(most).toBeLessThan(limits.totalBytes + 100_000);
+    expect(flight.bytes).toBe(0);
   });
 });
 

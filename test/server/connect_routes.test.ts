@@ -94,6 +94,49 @@ describe("ScoreBatch as JSON", () => {
     expect(results.map(({ id, index }) => [id, index])).toEqual(cases.map(({ id }, index) => [id, index]));
   });
 
+  test.each([
+    ["protobuf", "application/proto", "\xff\xff\xff", {}, /parse binary/],
+    ["compressed", "application/json", "no gzip", { "content-encoding": "gzip" }, /decompress/],
+    ["JSON", "application/json", "{", {}, /JSON/],
+  ])("%s that cannot be read is invalid_argument", async (_, type, body, headers, why) => {
+    const bytes = Buffer.from(body, "latin1");
+    const response = await post("ScoreService/ScoreBatch", bytes, { "content-type": type, ...headers });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(why) as string,
+    });
+    expect(log).toEqual([]);
+  });
+
+  test("a payload that is not wrapped is an error that says how", async () => {
+    const response = await post("ScoreService/ScoreBatch", '{"cases":[{"input":{"a":1},"output":"x"}]}');
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(
+        /JsonValue.*; a payload is \{"value": …\} with any JSON, or \{"json": "…"\}/,
+      ) as string,
+    });
+  });
+
+  test.each([["application/x-www-form-urlencoded"], ["text/plain"], ["application/connect+json"]])(
+    "as %s is told what to send",
+    async (type) => {
+      const response = await post("ScoreService/ScoreBatch", "{}", { "content-type": type });
+      expect(response.status).toBe(415);
+      expect(await response.json()).toMatchObject({
+        message: expect.stringContaining("takes JSON with the header content-type: application/json") as string,
+      });
+    },
+  );
+
+  test("with GET is told to POST", async () => {
+    const response = await fetch(`${base}/skynet.scoring.v1.ScoreService/ScoreBatch`);
+    expect(response.status).toBe(405);
+    expect(await response.json()).toMatchObject({ message: expect.stringContaining("with POST") as string });
+  });
+
   test("a misspelled field is an error that names it", async () => {
     const response = await post(
       "ScoreService/ScoreBatch",
@@ -236,6 +279,30 @@ describe("ContractService", () => {
       max_cost_usd: 2.5,
     });
     await limited.close({ drainTimeoutMs: 0 });
+  });
+
+  test("CheckContract as plain JSON is told that it streams, as is whoever looks around", async () => {
+    const response = await post("ContractService/CheckContract", "{}");
+    expect(response.status).toBe(415);
+    expect(await response.json()).toMatchObject({
+      message: expect.stringMatching(/answers with a stream: .* application\/connect\+json .* grpcurl/) as string,
+    });
+    expect(await (await fetch(base)).text()).toMatch(/CheckContract \(answers with a stream/);
+  });
+
+  test.each([
+    ["application/connect+proto", "\xff\xff\xff", /parse binary/],
+    ["application/connect+json", '{"samples":[{"input":{"a":1}}]}', /a payload is \{"value": …\}/],
+  ])("CheckContract that cannot be read as %s is invalid_argument", async (type, body, why) => {
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(body.length, 1);
+    const message = Buffer.concat([head, Buffer.from(body, "latin1")]);
+    const response = await post("ContractService/CheckContract", message, { "content-type": type });
+    const [end] = /\{.*\}/.exec(await response.text()) ?? [""];
+    const { error } = JSON.parse(end) as { error: { code: string; message: string } };
+    expect(error.code).toBe("invalid_argument");
+    expect(error.message).toMatch(why);
+    expect(log).toEqual([]);
   });
 
   test("CheckContract streams to a Connect client, the verdict last", async () => {

@@ -15,6 +15,7 @@ describe("callStatus", () => {
     ["cancelled", 1],
     ["invalid_request", 3],
     ["not_found", 5],
+    ["too_large", 8],
     ["metric_not_loaded", 9],
     ["not_available", 12],
     ["internal", 13],

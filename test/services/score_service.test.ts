@@ -7,6 +7,8 @@ import type { CallContext } from "../../src/services/call_context.js";
 import { type CaseBatch, ScoreService } from "../../src/services/score_service.js";
 import { FakeScorer, METRIC, scored } from "../server/fake_scorer.js";
 
+const MESSAGE_BYTES = 1000;
+
 function contextOf(fingerprints: string[] = []): CallContext {
   return { signal: new AbortController().signal, sendFingerprint: (fingerprint) => fingerprints.push(fingerprint) };
 }
@@ -37,8 +39,11 @@ class ReversingScorer extends FakeScorer {
 describe("score", () => {
   test("gives results as they come, and the fingerprint before the first of them", async () => {
     const fingerprints: string[] = [];
-    const batches = stream([item(0), item(1)], [item(2)]);
-    const results = new ScoreService(new ReversingScorer()).score(batches, contextOf(fingerprints));
+    const batches = stream(
+      [item(0), item(1)],
+      [item(2)],
+    );
+    const results = new ScoreService(new ReversingScorer(), MESSAGE_BYTES).score(batches, contextOf(fingerprints));
     expect(fingerprints).toEqual([METRIC.fingerprint]);
     const indexes: number[] = [];
     for await (const ready of results) indexes.push(...ready.map(({ index }) => index));
@@ -50,7 +55,7 @@ describe("score", () => {
     const metric: MetricDescription = { ...METRIC, loaded: false, loadError: "SyntaxError" };
     scorer.metric = metric;
     const fingerprints: string[] = [];
-    expect(() => new ScoreService(scorer).score(stream(), contextOf(fingerprints))).toThrow(
+    expect(() => new ScoreService(scorer, MESSAGE_BYTES).score(stream(), contextOf(fingerprints))).toThrow(
       new ScorerError("metric_not_loaded", "SyntaxError"),
     );
     expect(fingerprints).toEqual([]);
@@ -60,14 +65,22 @@ describe("score", () => {
 describe("scoreBatch", () => {
   test("gives the results in the order of the cases, whatever ends first", async () => {
     const batch = [item(0), item(1), item(2)];
-    const results = await new ScoreService(new ReversingScorer()).scoreBatch(batch, contextOf());
+    const results = await new ScoreService(new ReversingScorer(), MESSAGE_BYTES).scoreBatch(batch, contextOf());
     expect(results.map(({ index }) => index)).toEqual([0, 1, 2]);
+  });
+
+  test("results that do not fit into one message are an error that says what to do", async () => {
+    const batch = Array.from({ length: 20 }, (_, index) => item(index));
+    const service = new ScoreService(new ReversingScorer(), MESSAGE_BYTES);
+    await expect(service.scoreBatch(batch, contextOf())).rejects.toThrow(
+      /^\d of the 20 results take more than the 1000 bytes that one message may have; send fewer cases in a ScoreBatch call, use Score, /,
+    );
   });
 
   test("cases go to the scorer as they are", async () => {
     const scorer = new FakeScorer();
     const cases = [item(0, { output: undefined })];
-    await new ScoreService(scorer).scoreBatch(cases, contextOf());
+    await new ScoreService(scorer, MESSAGE_BYTES).scoreBatch(cases, contextOf());
     expect(scorer.seen[0]).toBe(cases[0]);
   });
 });

@@ -35,11 +35,22 @@ test("a success ends the row, also for those that were started in it", () => {
   const backoff = new Backoff();
   fail(backoff, 9);
   const old = backoff.stamp();
-  expect(backoff.succeeded()).toBe(true);
-  expect(backoff.succeeded()).toBe(false);
+  expect(backoff.succeeded(old)).toBe(true);
+  expect(backoff.succeeded(old)).toBe(false);
   expect(backoff.waitMs()).toBe(0);
   backoff.failed(old);
   expect(backoff.waitMs()).toBe(0);
+});
+
+test("a success of what was started before the last failure ends nothing", () => {
+  const backoff = new Backoff();
+  const first = backoff.stamp();
+  fail(backoff, 1);
+  const second = backoff.stamp();
+  fail(backoff, 4);
+  expect([backoff.succeeded(first), backoff.succeeded(second)]).toEqual([false, false]);
+  expect(backoff.waitMs()).toBe(80);
+  expect(backoff.succeeded(backoff.stamp())).toBe(true);
 });
 
 test("the wait passes with time", () => {

@@ -88,6 +88,7 @@ describe.runIf(process.platform === "linux")("loading", () => {
     });
     expect(pool?.workers.size).toBe(0);
     expect(processes()).toHaveLength(0);
+    expect(log.lines).toEqual(["info metric.py is run by Python 3.11.7"]);
     await close(pool);
   });
 
@@ -292,6 +293,34 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     await close(pool);
   });
 
+  test("starts that fail while others work back off all the same, with one attempt and one warning a time", async () => {
+    const pool = await openWith(2);
+    templates.behaviour.worker = "start_failed";
+    const { startedAt } = templates.current;
+    pool.want(64);
+    for (let chunk = 0; chunk < 1_000; chunk++) {
+      const [worker] = pool.workers;
+      if (worker?.state === "idle") worker.run([chunkCase()]);
+      await vi.advanceTimersByTimeAsync(5);
+      firstProcess().answer([0], true);
+      pool.want(64);
+    }
+    // 62 at once, then one each after 0, 10, 20, ... 2,560 ms.
+    expect(startedAt.length - 2).toBeGreaterThan(62 + 8);
+    expect(startedAt.length - 2).toBeLessThan(62 + 12);
+    expect(log.warnings).toEqual(["warn a start failed: a worker could not be started: no more processes"]);
+    expect(listener.reasons).toEqual([]);
+
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(log.warnings[1]).toMatch(
+      /^warn a start failed: a worker could not be started: no more processes \(and \d+ times more in the last \d+ s\)$/,
+    );
+    templates.behaviour.worker = "ready";
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(processes()).toHaveLength(64);
+    await close(pool);
+  });
+
   test("starts that fail again and again are told to those who wait, once nobody lives", async () => {
     const pool = await openWith(1);
     templates.behaviour.worker = "start_failed";
@@ -386,7 +415,7 @@ describe.runIf(process.platform === "linux")("keeping workers alive", () => {
     await vi.advanceTimersByTimeAsync(2_000);
     expect(processes()).toHaveLength(8);
     expect(listener.reasons).toEqual([]);
-    expect(log.lines).toEqual([
+    expect(log.warnings).toEqual([
       "warn the process that starts workers was killed by SIGKILL; it is started again, and its workers with it",
     ]);
     await close(pool);

@@ -65,6 +65,10 @@ export class RecordingListener implements WorkerListener {
 export class RecordingLog implements Log {
   readonly lines: string[] = [];
 
+  get warnings(): string[] {
+    return this.lines.filter((line) => line.startsWith("warn "));
+  }
+
   debug(_fields: object, message: string): void {
     this.lines.push(`debug ${message}`);
   }

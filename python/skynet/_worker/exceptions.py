@@ -9,6 +9,8 @@ import traceback
 from types import TracebackType
 
 from skynet._worker.frames import to_utf8
+from skynet._worker.signature import type_name
+from skynet._worker.texts import one_line
 
 MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 65536
@@ -25,17 +27,21 @@ CALLING = frozenset(
 def exception_message(error: BaseException, folder: str) -> str:
     """One exception for an engine: `KeyError: 'label' (metric.py, line 12)`.
 
-    Type and message, the file's name and the line of the innermost frame within `folder`, else of the innermost one;
-    never a path or a line of source.
+    Type and message, the file's name and the line of the innermost frame within `folder`, else of the innermost one,
+    in one line; no path or line of source but what the exception's own text quotes.
     """
-    name = type(error).__name__
-    if isinstance(error, SyntaxError) and error.filename:
-        return _with_place(name, str(error.msg), os.path.basename(error.filename), error.lineno or 0)
-    text = exception_text(error)
-    place = _innermost(metric_part(error.__traceback__), folder)
-    if place is None:
-        return cut(f"{name}: {text}" if text else name, MESSAGE_BYTES)
-    return _with_place(name, text, *place)
+    place = _syntax_place(error)
+    if place is not None:
+        return _with_place(f"{type_name(error)}: {place[0]}", *place[1:])
+    what = exception_summary(error).replace(OWN_FOLDER, "")
+    innermost = _innermost(metric_part(_traceback_of(error)), folder)
+    return cut(what, MESSAGE_BYTES) if innermost is None else _with_place(what, *innermost)
+
+
+def exception_summary(error: BaseException) -> str:
+    """Type and text: `KeyError: 'label'`, or the type alone where there is no text."""
+    name, text = type_name(error), exception_text(error)
+    return f"{name}: {text}" if text else name
 
 
 def exception_text(error: BaseException) -> str:
@@ -43,16 +49,16 @@ def exception_text(error: BaseException) -> str:
     try:
         return str.__str__(str(error))
     except BaseException as second:
-        return f"<str() of it raised {type(second).__name__}>"
+        return f"<str() of it raised {type_name(second)}>"
 
 
 def traceback_text(error: BaseException) -> bytes:
     """The whole traceback, UTF-8, its middle cut out where it takes more than 64 KiB."""
     try:
-        lines = traceback.format_exception(type(error), error, metric_part(error.__traceback__))
+        lines = traceback.format_exception(type(error), error, metric_part(_traceback_of(error)))
         encoded = to_utf8("".join(lines))
     except BaseException as second:
-        encoded = f"{type(error).__name__} (its traceback cannot be shown: {type(second).__name__})\n".encode()
+        encoded = to_utf8(f"{type_name(error)} (its traceback cannot be shown: {type_name(second)})\n")
     if len(encoded) <= TRACEBACK_BYTES:
         return encoded
     mark = f"\n… (cut: {len(encoded)} bytes in all) …\n".encode()
@@ -62,12 +68,12 @@ def traceback_text(error: BaseException) -> bytes:
 
 
 def cut(text: str, limit: int) -> str:
-    """`text` as it is where its UTF-8 has at most `limit` bytes, else its beginning and a mark that says so."""
+    """`text` in one line where its UTF-8 has at most `limit` bytes, else its beginning and a mark that says so."""
     encoded = to_utf8(text)
     if len(encoded) <= limit:
-        return encoded.decode()
+        return one_line(encoded.decode())
     mark = f" … (cut: {len(encoded)} bytes in all)"
-    return encoded[: limit - len(mark.encode())].decode(errors="ignore") + mark
+    return one_line(encoded[: limit - len(mark.encode())].decode(errors="ignore")) + mark
 
 
 def metric_part(trace: TracebackType | None) -> TracebackType | None:
@@ -95,9 +101,26 @@ def is_own_file(path: str, folder: str) -> bool:
     return not any(path.startswith(prefix + os.sep) for prefix in {sys.prefix, sys.base_prefix} if len(prefix) > 1)
 
 
-def _with_place(name: str, text: str, file: str, line: int) -> str:
-    place = f" ({file}, line {line})"
-    what = f"{name}: {text}" if text else name
+def _traceback_of(error: BaseException) -> TracebackType | None:
+    """The exception's own class may do anything when it is asked."""
+    trace: TracebackType | None = vars(BaseException)["__traceback__"].__get__(error)
+    return trace
+
+
+def _syntax_place(error: BaseException) -> tuple[str, str, int] | None:
+    """What a `SyntaxError` says, and the file's name and the line where it says that; `None` where it does not."""
+    if not issubclass(type(error), SyntaxError):
+        return None
+    try:
+        message, path, line = (vars(SyntaxError)[name].__get__(error) for name in ("msg", "filename", "lineno"))
+        return (str(message), os.path.basename(os.fspath(path)), int(line or 0)) if path else None
+    except Exception:
+        # Whoever raises one may put anything there.
+        return None
+
+
+def _with_place(what: str, file: str, line: int) -> str:
+    place = f" ({one_line(file)}, line {line})"
     return cut(what, MESSAGE_BYTES - len(to_utf8(place))) + place
 
 

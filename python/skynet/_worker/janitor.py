@@ -1,4 +1,4 @@
-"""Removes the private folder where the sidecar dies while the template loads the metric.
+"""Removes the private folder, and what the metric has started, where the sidecar dies while the template loads it.
 
 Busy with a metric's import, the template is killed by its lifeline and cannot clean up. So for that time a process of
 its own watches, which is neither the template's child nor in its group.
@@ -10,6 +10,7 @@ import os
 import select
 
 from skynet._worker.connection import connect
+from skynet._worker.reaping import kill_marked
 from skynet._worker.scratch import remove_tree
 
 # The template has opened far fewer when the janitor starts.
@@ -61,4 +62,5 @@ def _watch(folder: str, life: int, template: int) -> None:
         poll.unregister(template)
         ended = {descriptor for descriptor, _ in poll.poll(SIDECAR_END_MS)}
     if life in ended:
+        kill_marked(os.path.basename(folder))
         remove_tree(folder)

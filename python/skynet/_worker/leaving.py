@@ -44,7 +44,7 @@ class Leaving:
         if self.reasons[0] != FORKED:
             return
         status = 0
-        if isinstance(error, SystemExit):
+        if type(error) is SystemExit:
             status = error.code if isinstance(error.code, int) else int(error.code is not None)
         elif error is not None:
             status = 1

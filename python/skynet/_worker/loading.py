@@ -9,10 +9,17 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import NamedTuple
 
-from skynet._worker.exceptions import exception_message, is_own_file, remember_source, traceback_text
+from skynet._worker.exceptions import (
+    MESSAGE_BYTES,
+    cut,
+    exception_message,
+    is_own_file,
+    remember_source,
+    traceback_text,
+)
 from skynet._worker.return_value import to_json
 from skynet._worker.signature import SignatureError, read_run_signature, read_signature
 from skynet.metric_call import IN_RUN_CODE, OUTSIDE, WHILE_LOADING, current
@@ -24,6 +31,10 @@ FUNCTIONS = {
     "metric": ("metric_function", "score", "def score(input, output, expected=None)", read_signature),
     "run": ("run_file", "run", "def run(artifact, input)", read_run_signature),
 }
+
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
+
+SHOWN_FUNCTIONS = 5
 
 
 class LoadedFile(NamedTuple):
@@ -116,7 +127,10 @@ def _import_file(path: str, kind: str, problems: list[dict[str, str]]) -> tuple[
         exec(code, module.__dict__)
     except BaseException as error:
         sys.modules.pop(name, None)
-        problems.append(_problem(f"{kind}_file", exception_message(error, folder), traceback_text(error).decode()))
+        message = exception_message(error, folder)
+        if issubclass(type(error), ModuleNotFoundError):
+            message += f"; install it for the Python that loads the file ({VERSION}), or name another one with --python"
+        problems.append(_problem(f"{kind}_file", message, traceback_text(error).decode()))
         return None, source
     return module, source
 
@@ -140,7 +154,10 @@ def _read_function(
         problems.append(_problem(step, exception_message(error, folder), traceback_text(error).decode()))
         return None
     if signature is None:
-        problems.append(_problem(step, f"{report['file']} defines no function called {name}; define `{example}`"))
+        there = _functions_there(module)
+        problems.append(
+            _problem(step, f"{report['file']} defines no function called {name}{there}; define `{example}`")
+        )
         return None
     report["arguments"] = signature.arguments
     report["signature"] = signature.text
@@ -192,4 +209,17 @@ def _file_of(module: object) -> object:
 
 
 def _problem(step: str, message: str, trace: str = "") -> dict[str, str]:
-    return {"step": step, "message": message, "traceback": trace}
+    return {"step": step, "message": cut(message, MESSAGE_BYTES), "traceback": trace}
+
+
+def _functions_there(module: ModuleType) -> str:
+    """The functions that a file does define, as the error names them that misses one."""
+    names = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN_FUNCTIONS} more" if len(names) > SHOWN_FUNCTIONS else ""
+    return f", only {', '.join(names[:SHOWN_FUNCTIONS])}{more}"

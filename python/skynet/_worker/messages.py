@@ -95,6 +95,7 @@ def hello(role: str, worker: int) -> dict[str, object]:
         "worker": worker,
         "pid": os.getpid(),
         "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable or "",
         "clock_ns": time.monotonic_ns(),
     }
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 
 # macOS has it only from Python 3.13 on.
 HAS_WAITID = hasattr(os, "waitid")
+
+# The variable that everything below a template has, unless it was started with an environment of its own.
+MARK = b"SKYNET_PROCESSES_OF="
+
+# How long processes that were killed may take to be gone.
+END_SECONDS = 2.0
 
 
 def reap_ended(leaders: Collection[int]) -> Iterator[tuple[int, int | None, int | None]]:
@@ -57,6 +65,33 @@ def kill_children(spared: Collection[int] = ()) -> None:
             except OSError:
                 # It has taken another user's id, or a thread of the metric's has waited for it.
                 immune.add(pid)
+
+
+def kill_marked(mark: str) -> None:
+    """Kills every process but this one whose `MARK` is `mark`, whoever its parent is by now. Linux only."""
+    variable = MARK + os.fsencode(mark)
+    deadline = time.monotonic() + END_SECONDS
+    while (left := _marked(variable)) and time.monotonic() < deadline:
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _marked(variable: bytes) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            # Of a process that is dead and was not reaped it is empty.
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if variable in file.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            # It is gone, or somebody else's.
+            continue
+    return found
 
 
 def _peek() -> int | None:

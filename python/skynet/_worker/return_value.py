@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from numbers import Integral
 
-from skynet._worker.exceptions import exception_text
+from skynet._worker.exceptions import exception_summary
 from skynet._worker.frames import to_utf8
 from skynet._worker.signature import type_name
 from skynet.real_number import NotANumberError, real_number
@@ -35,8 +35,7 @@ def read_return_value(returned: object) -> tuple[float, tuple[bytes, bytes, byte
     except Exception as error:
         # A Mapping or a number of the metric's own may raise while it is read.
         raise ReturnValueError(
-            f"what score returned cannot be read, {type_name(error)}: {exception_text(error)}; "
-            "return plain Python values, " + EXAMPLE
+            f"what score returned cannot be read, {exception_summary(error)}; return plain Python values, " + EXAMPLE
         ) from error
 
 

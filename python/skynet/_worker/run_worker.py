@@ -127,7 +127,7 @@ class RunWorker:
             if self._leaving.reasons:
                 self._leaving.leave(error)
                 return None
-            if isinstance(error, ProtocolError):
+            if issubclass(type(error), ProtocolError):
                 raise
             return self._fitting(*describe_fault(error, self._folder))
 

@@ -7,11 +7,14 @@ import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
+from skynet._worker.texts import one_line
+
 Score = Callable[[object, object, object], object]
 
 EXPECTED_NAMES = frozenset({"expected", "gold", "target", "label", "reference", "answer"})
 
 SHOWN_CHARACTERS = 500
+SHOWN_NAME_CHARACTERS = 200
 
 
 class SignatureError(Exception):
@@ -99,7 +102,7 @@ def odd_name(signature: inspect.Signature) -> tuple[str, ...]:
 def shown(signature: inspect.Signature) -> str:
     """The signature as text; defaults may be of any length, and their `repr()` may raise."""
     try:
-        text = str(signature)
+        text = one_line(str(signature))
     except Exception:
         return "(…)"
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
@@ -124,6 +127,6 @@ def is_async(score: Callable[..., object]) -> bool:
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type, whatever the type does to hide it."""
-    name = getattr(type(value), "__name__", None)
-    return name if isinstance(name, str) else "object"
+    """The name of a value's type in one line, whatever the type does to hide it."""
+    name: str = vars(type)["__name__"].__get__(type(value))
+    return one_line(name if len(name) <= SHOWN_NAME_CHARACTERS else name[:SHOWN_NAME_CHARACTERS] + "…")

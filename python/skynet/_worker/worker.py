@@ -198,7 +198,7 @@ class Worker:
                 if leaving:
                     self._leaving.leave(error)
                     return
-                if isinstance(error, ProtocolError):
+                if issubclass(type(error), ProtocolError):
                     raise
                 ended = ended or clock()
                 metric_ns = ended - began if began else 0

@@ -249,8 +249,10 @@ export type CaseError = Message<"skynet.scoring.v1.CaseError"> & {
   code: CaseErrorCode;
 
   /**
-   * What happened, what was expected and what to do, in one line. At most 8 KiB.
-   * Never a line of the metric's source, a path or a local variable.
+   * What happened, what was expected and what to do, in one line of at most
+   * 4 KiB. The sidecar puts no line of the metric's source, no path and no local
+   * variable into it; an exception's own text is passed on, and may quote what
+   * the metric put there.
    *
    * @generated from field: string message = 2;
    */

@@ -150,7 +150,8 @@ export const ScoreService: GenService<{
    * Scores one batch of cases in one call: for small engines and for curl.
    *
    * The same as `Score`, with every result in one response, in the order of the
-   * cases. No cases give an empty response.
+   * cases. No cases give an empty response. RESOURCE_EXHAUSTED where the results
+   * do not fit into one message; `Score` sends them in as many as they need.
    *
    * @generated from rpc skynet.scoring.v1.ScoreService.ScoreBatch
    */
