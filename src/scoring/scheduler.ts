@@ -187,7 +187,10 @@ export class Scheduler implements WorkerListener {
     const cases = this.#cut(call, this.#size.next(call.queue.length, workers));
     this.#turns.join(call);
     const { seed } = this.options;
-    const chunk = worker.run(cases.map((pending) => chunkCase(pending, seed)));
+    const chunk = worker.run(
+      cases.map((pending) => chunkCase(pending, seed)),
+      this.options.count.isWatching,
+    );
     this.#busy.set(worker, new Assignment(call, cases, chunk, performance.now()));
     this.#looking ??= setInterval(() => {
       this.#look();
@@ -248,7 +251,7 @@ export class Scheduler implements WorkerListener {
 
   #mayGrow(): boolean {
     const { count } = this.options;
-    return count.fixed === undefined && this.#busy.size < count.most && this.#turns.cases > 0;
+    return count.isWatching && this.#busy.size < count.most && this.#turns.cases > 0;
   }
 
   /** Returns whether the worker has a case in hand: without one it waits for its next chunk, which says nothing of the metric. */
