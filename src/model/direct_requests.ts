@@ -46,7 +46,8 @@ function sent(request: ClientRequest, body: string | Uint8Array | undefined, isS
     // Stays when the answer has begun: what breaks then is told by its body.
     request.on("error", reject);
     request.once("response", (message: IncomingMessage) => {
-      resolve({ status: message.statusCode ?? 0, headers: message.headers, body: message });
+      const whole = (mostBytes: number) => readWhole(message, mostBytes);
+      resolve({ status: message.statusCode ?? 0, headers: message.headers, body: message, whole });
     });
     request.once("socket", (socket) => {
       if (!socket.connecting) return;
@@ -55,6 +56,25 @@ function sent(request: ClientRequest, body: string | Uint8Array | undefined, isS
       socket.once(isSecure ? "secureConnect" : "connect", stop).once("close", stop);
     });
     request.end(body);
+  });
+}
+
+/** By events, as iterating over a short body takes several times as long as reading it. */
+function readWhole(message: IncomingMessage, mostBytes: number): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    message.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes <= mostBytes) return;
+      resolve(undefined);
+      message.destroy();
+    });
+    message.once("end", () => {
+      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes));
+    });
+    message.on("error", reject);
   });
 }
 

@@ -32,6 +32,8 @@ export interface ProviderReply {
   /** The value of a header by its name in lower case; several of one name are joined by commas. */
   header(name: string): string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
+  /** The same at once, where the client can tell it for less; `undefined` where it has more bytes than that. */
+  readonly whole?: (mostBytes: number) => Promise<Uint8Array | undefined>;
 }
 
 /** The connection to the provider could not be made, or broke. */
@@ -75,6 +77,7 @@ export interface WireReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
+  readonly whole?: ProviderReply["whole"];
 }
 
 /** The connections to one provider. */
@@ -112,10 +115,12 @@ export class HttpProvider implements ModelProvider {
     }
     try {
       const reply = await requests.send({ method, path: this.#pathOf(path), headers, body, signal });
+      const { status, whole } = reply;
       return {
-        status: reply.status,
+        status,
         header: (name) => joined(reply.headers[name]),
         body: this.#chunks(reply.body, signal),
+        ...(whole === undefined ? {} : { whole: (mostBytes) => this.#whole(whole(mostBytes), signal) }),
       };
     } catch (error) {
       throw this.#toConnectionError(error, signal);
@@ -155,6 +160,14 @@ export class HttpProvider implements ModelProvider {
   async *#chunks(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
+    } catch (error) {
+      throw this.#toConnectionError(error, signal);
+    }
+  }
+
+  async #whole(read: Promise<Uint8Array | undefined>, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    try {
+      return await read;
     } catch (error) {
       throw this.#toConnectionError(error, signal);
     }
