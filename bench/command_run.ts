@@ -29,9 +29,10 @@ export async function runScore(
   { cwd, helpers = [] }: { readonly cwd: string; readonly helpers?: readonly number[] },
 ): Promise<CommandRun> {
   const beganAt = performance.now();
-  const own = () => helpers.reduce((sum, pid) => sum + cpuMs(pid), cpuMs(process.pid) + endedChildrenCpuMs(process.pid));
+  const own = () =>
+    helpers.reduce((sum, pid) => sum + cpuMs(pid), cpuMs(process.pid) + endedChildrenCpuMs(process.pid));
   const before = { own: own(), machine: machineCpuMs() };
-  const child = spawn(process.execPath, [...(process.env.BNF ?? "").split(" ").filter((f) => f !== ""), "dist/skynet-scorer.js", "score", "--json", ...args], {
+  const child = spawn(process.execPath, ["dist/skynet-scorer.js", "score", "--json", ...args], {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,38 +1,41 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { measurement, type Measurement, type Setting } from "./benchmark.js";
+import { COLUMNS, withCaseFile } from "./case_file.js";
 import { cpuBetween, runScore } from "./command_run.js";
 import { startModelServer, type ServedCall } from "./model_server.js";
 
 /** A metric that asks a model of 200 ms for each of 512 cases, from the command line with default options. */
 export async function judge(setting: Setting): Promise<readonly Measurement[]> {
-  const folder = mkdtempSync(join(tmpdir(), "skynet-bench-"));
-  try {
-    const cases = join(folder, "cases.jsonl");
-    writeFileSync(cases, judgedCases());
-    const runs: JudgeRun[] = [];
-    for (let number = 1; number <= RUNS; number++) {
-      const run = await runOnce(setting, cases);
-      runs.push(run);
-      const { seconds, sidecarMs, fullMs, inFlight, otherCores } = run;
-      setting.log(
-        `judge: run ${number} of ${RUNS}: ${seconds.toFixed(2)} s, ${sidecarMs.toFixed(2)} ms of sidecar CPU a call, ` +
-          `${fullMs.toFixed(0)} ms until ${IN_FLIGHT} calls were in flight, ${inFlight.toFixed(1)} on average, ` +
-          `${otherCores.toFixed(2)} cores busy with everything else`,
-      );
-    }
-    const samples = (figure: (run: JudgeRun) => number) => runs.map(figure);
-    return [
-      measurement("scoring 512 cases", "s", samples(({ seconds }) => seconds), TARGETS.seconds),
-      measurement("CPU of the sidecar", "ms/call", samples(({ sidecarMs }) => sidecarMs), TARGETS.sidecarCpu),
-      measurement("from the first call to 64 in flight", "ms", samples(({ fullMs }) => fullMs)),
-      measurement("calls in flight, mean", "calls", samples(({ inFlight }) => inFlight)),
-      measurement("busy with everything else", "cores", samples(({ otherCores }) => otherCores)),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const runs = await withCaseFile(CASES, (cases) => runAll(setting, cases));
+  const samples = (figure: (run: JudgeRun) => number) => runs.map(figure);
+  return [
+    measurement(
+      "scoring 512 cases",
+      "s",
+      samples(({ seconds }) => seconds),
+      TARGETS.seconds,
+    ),
+    measurement(
+      "CPU of the sidecar, which has just started",
+      "ms/call",
+      samples(({ sidecarMs }) => sidecarMs),
+      TARGETS.sidecarCpu,
+    ),
+    measurement(
+      "from the first call to 64 in flight",
+      "ms",
+      samples(({ fullMs }) => fullMs),
+    ),
+    measurement(
+      "calls in flight, mean",
+      "calls",
+      samples(({ inFlight }) => inFlight),
+    ),
+    measurement(
+      "busy with everything else",
+      "cores",
+      samples(({ otherCores }) => otherCores),
+    ),
+  ];
 }
 
 const CASES = 512;
@@ -55,16 +58,32 @@ interface JudgeRun {
   readonly otherCores: number;
 }
 
+async function runAll(setting: Setting, cases: string): Promise<readonly JudgeRun[]> {
+  const runs: JudgeRun[] = [];
+  for (let number = 1; number <= RUNS; number++) {
+    const run = await runOnce(setting, cases);
+    runs.push(run);
+    const { seconds, sidecarMs, fullMs, inFlight, otherCores } = run;
+    setting.log(
+      `judge: run ${number} of ${RUNS}: ${seconds.toFixed(2)} s, ${sidecarMs.toFixed(2)} ms of sidecar CPU a call, ` +
+        `${fullMs.toFixed(0)} ms until ${IN_FLIGHT} calls were in flight, ${inFlight.toFixed(1)} on average, ` +
+        `${otherCores.toFixed(2)} cores busy with everything else`,
+    );
+  }
+  return runs;
+}
+
 async function runOnce({ root, python }: Setting, cases: string): Promise<JudgeRun> {
   const server = await startModelServer(LATENCY_MS, root);
   try {
-    const columns = ["--input-columns", "question", "--prediction-column", "answer"];
     const model = ["--metric-model", "gpt-4o-mini", "--model-base-url", server.url];
-    const args = ["--metric", "bench/metrics/judge.py", "--python", python, "--cases", cases, ...columns, ...model];
+    const args = ["--metric", "bench/metrics/judge.py", "--python", python, "--cases", cases, ...COLUMNS, ...model];
     const { summary, sidecarCpu, otherCores } = await runScore(args, { cwd: root, helpers: [server.pid] });
     const calls = await server.calls();
     if (summary.results !== CASES || summary.errors > 0 || calls.length !== CASES) {
-      throw new Error(`${CASES} cases had ${summary.results} results, ${summary.errors} errors and ${calls.length} calls`);
+      throw new Error(
+        `${CASES} cases had ${summary.results} results, ${summary.errors} errors and ${calls.length} calls`,
+      );
     }
     const first = Math.min(...calls.map(({ arrivedAt }) => arrivedAt));
     const last = Math.max(...calls.map(({ endedAt }) => endedAt));
@@ -93,11 +112,4 @@ function fullAt(calls: readonly ServedCall[]): number {
     if (inFlight === IN_FLIGHT) return at;
   }
   return NaN;
-}
-
-function judgedCases(): string {
-  const lines = Array.from({ length: CASES }, (_, index) => {
-    return `${JSON.stringify({ question: `What is ${index} + 1?`, answer: String(index + 1) })}\n`;
-  });
-  return lines.join("");
 }

@@ -236,7 +236,7 @@ export class Scheduler implements WorkerListener {
     let busyMs = 0;
     const curious = this.#mayGrow();
     for (const [worker, assignment] of [...this.#busy]) {
-      if (now - assignment.heardAt < QUIET_MS) continue;
+      if (now - assignment.heardAt < QUIET_MS || this.#needsNoLook(assignment, now)) continue;
       const hasCase = this.#lookAt(worker, assignment, now);
       if (!curious || !hasCase || !this.#busy.has(worker)) continue;
       const times = worker.cpuTimes();
@@ -247,6 +247,12 @@ export class Scheduler implements WorkerListener {
     }
     if (curious) this.options.count.suppose({ wallMs, busyMs });
     this.#dispatch();
+  }
+
+  /** Its one case is in time, and what it uses is of no interest: looking at a judge's many workers again and again costs more than they do. */
+  #needsNoLook({ left, abandonedAt, startedAt }: Assignment, now: number): boolean {
+    if (left > 1 || abandonedAt !== undefined) return false;
+    return !this.options.count.isWatching && now - startedAt < this.options.metricTimeoutMs;
   }
 
   #mayGrow(): boolean {
