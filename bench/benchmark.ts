@@ -16,7 +16,7 @@ export interface Setting {
 /** One figure that a benchmark found. */
 export interface Measurement {
   readonly name: string;
-  readonly unit: "cases/s" | "times" | "cores" | "µs/case" | "µs/message" | "ms";
+  readonly unit: "cases/s" | "s" | "ms/call" | "calls" | "times" | "cores" | "µs/case" | "µs/message" | "ms";
   /** The median of `samples`. */
   readonly value: number;
   /** Every figure taken, in the order taken. */

@@ -1,6 +1,5 @@
-import type { Dispatcher, request as undiciRequest } from "undici";
-
 import type { ApiKey } from "./api_key.js";
+import { directRequests } from "./direct_requests.js";
 import { proxyFor } from "./proxy.js";
 
 /** OpenAI's own address, used where no other is given. */
@@ -33,6 +32,8 @@ export interface ProviderReply {
   /** The value of a header by its name in lower case; several of one name are joined by commas. */
   header(name: string): string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
+  /** The same at once, where the client can tell it for less; `undefined` where it has more bytes than that. */
+  readonly whole?: (mostBytes: number) => Promise<Uint8Array | undefined>;
 }
 
 /** The connection to the provider could not be made, or broke. */
@@ -61,13 +62,37 @@ export function openProvider({ baseUrl, key, environment }: ProviderOptions): Ht
   return new HttpProvider(url, key, proxyFor(url, environment));
 }
 
-/** As many sockets as there are calls in flight; each is kept for the next call as long as servers commonly allow. */
-const CONNECTION_OPTIONS = { connections: null, pipelining: 1, keepAliveTimeout: 30_000, connect: { timeout: 10_000 } };
+/** A request on its way out. */
+export interface WireRequest {
+  readonly method: "GET" | "POST";
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The head of an answer, and its body to be read. */
+export interface WireReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly whole?: ProviderReply["whole"];
+}
+
+/** The connections to one provider. */
+export interface Requests {
+  /** Rejects with whatever the client that is used for it throws. There is no limit of time but the signal's: models may think for minutes. */
+  send(request: WireRequest): Promise<WireReply>;
+  /** Ends all connections; requests in flight fail. */
+  close(): Promise<void>;
+}
 
 /** A provider over HTTP. */
 export class HttpProvider implements ModelProvider {
   readonly baseUrl: string;
-  #connections: Promise<Connections> | undefined;
+  readonly #paths = new Map<string, string>();
+  #requests: Promise<Requests> | undefined;
 
   constructor(
     private readonly url: URL,
@@ -78,27 +103,24 @@ export class HttpProvider implements ModelProvider {
   }
 
   async send({ method, path, body, signal }: ProviderRequest): Promise<ProviderReply> {
-    const { dispatcher, request } = await this.#open();
+    const requests = await this.#open();
+    const headers: Record<string, string> = {
+      accept: "application/json, text/event-stream",
+      "user-agent": "skynet-scorer",
+      ...this.key.headers(),
+    };
+    if (body !== undefined) {
+      headers["content-type"] = "application/json";
+      headers["content-length"] = String(Buffer.byteLength(body));
+    }
     try {
-      const response = await request(this.#urlOf(path), {
-        dispatcher,
-        method,
-        headers: {
-          accept: "application/json, text/event-stream",
-          "user-agent": "skynet-scorer",
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...this.key.headers(),
-        },
-        ...(body === undefined ? {} : { body }),
-        signal,
-        // The call's own deadline is the only clock: models may think for minutes before the first byte.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      });
+      const reply = await requests.send({ method, path: this.#pathOf(path), headers, body, signal });
+      const { status, whole } = reply;
       return {
-        status: response.statusCode,
-        header: (name) => joined(response.headers[name]),
-        body: this.#chunks(response.body, signal),
+        status,
+        header: (name) => joined(reply.headers[name]),
+        body: this.#chunks(reply.body, signal),
+        ...(whole === undefined ? {} : { whole: (mostBytes) => this.#whole(whole(mostBytes), signal) }),
       };
     } catch (error) {
       throw this.#toConnectionError(error, signal);
@@ -112,33 +134,40 @@ export class HttpProvider implements ModelProvider {
 
   /** Ends all connections; calls in flight fail. */
   async close(): Promise<void> {
-    const connections = await this.#connections;
-    await connections?.dispatcher.destroy();
+    await (await this.#requests)?.close();
   }
 
-  /** Loading the HTTP client takes some 80 ms of CPU, which a sidecar without model calls need not spend. */
-  #open(): Promise<Connections> {
-    return (this.#connections ??= this.#load());
+  #open(): Promise<Requests> {
+    return (this.#requests ??= this.#load());
   }
 
-  async #load(): Promise<Connections> {
-    const { Agent, ProxyAgent, request } = await import("undici");
-    if (this.proxy === undefined) return { dispatcher: new Agent(CONNECTION_OPTIONS), request };
-    const isTunnel = this.url.protocol === "https:";
-    const uri = this.proxy.href;
-    return { dispatcher: new ProxyAgent({ ...CONNECTION_OPTIONS, uri, proxyTunnel: isTunnel }), request };
+  async #load(): Promise<Requests> {
+    if (this.proxy === undefined) return directRequests(this.url);
+    // Loading its client takes some 80 ms of CPU, which only those who have a proxy spend.
+    const { proxiedRequests } = await import("./proxied_requests.js");
+    return proxiedRequests(this.url, this.proxy);
   }
 
   /** A query in the base URL, such as `?api-version=…`, stays behind the path. */
-  #urlOf(path: string): URL {
-    const url = new URL(this.url);
-    url.pathname = `${url.pathname.replace(/\/+$/, "")}/${path}`;
-    return url;
+  #pathOf(path: string): string {
+    const known = this.#paths.get(path);
+    if (known !== undefined) return known;
+    const whole = `${this.url.pathname.replace(/\/+$/, "")}/${path}${this.url.search}`;
+    this.#paths.set(path, whole);
+    return whole;
   }
 
   async *#chunks(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
+    } catch (error) {
+      throw this.#toConnectionError(error, signal);
+    }
+  }
+
+  async #whole(read: Promise<Uint8Array | undefined>, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    try {
+      return await read;
     } catch (error) {
       throw this.#toConnectionError(error, signal);
     }
@@ -157,11 +186,6 @@ export class HttpProvider implements ModelProvider {
     if (!CERTIFICATE_CODE.test(code)) return new ConnectionError(what, true);
     return new ConnectionError(`${what}; name the authority that signed it with NODE_EXTRA_CA_CERTS=FILE`, false);
   }
-}
-
-interface Connections {
-  readonly dispatcher: Dispatcher;
-  readonly request: typeof undiciRequest;
 }
 
 /** Throws where the text is no address for a provider. */

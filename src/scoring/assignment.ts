@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Meter, MeteredUsage } from "../model/meter.js";
 import type { ChunkUsage, RunningUsage } from "../worker/types.js";
 import type { Call, Pending } from "./call.js";
@@ -41,7 +42,7 @@ export class Assignment {
   /** A model call begins: it is over when `signal` is aborted, as nobody waits for it any more; `ended` is to be called once. */
   beginModelCall(): { readonly signal: AbortSignal; readonly ended: () => void } {
     this.#pendingModelCalls += 1;
-    this.#modelCalls ??= new AbortController();
+    this.#modelCalls ??= abortOfMany();
     const ended = (): void => {
       this.#pendingModelCalls -= 1;
     };
@@ -117,4 +118,11 @@ export class Assignment {
     const busyMs = times.cpuMs + times.coreWaitMs - this.#seen.cpuMs - this.#seen.coreWaitMs;
     return { wallMs, busyMs: Math.max(0, busyMs) };
   }
+}
+
+/** A metric may ask as often at a time as it likes: no number of listeners is a leak. */
+function abortOfMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

@@ -48,6 +48,7 @@ export class Call implements ScoreCall {
   #sourceEnded = false;
   #sourceError: { readonly reason: unknown } | undefined;
   #wake: () => void = () => undefined;
+  #isFlushing = false;
   #tellEnd: () => void = () => undefined;
   /** Resolves when the call is over. */
   readonly ended = new Promise<void>((resolve) => (this.#tellEnd = resolve));
@@ -127,9 +128,14 @@ export class Call implements ScoreCall {
     this.host.queued(this);
   }
 
-  /** Lets the consumer see what was settled. */
+  /** Lets the consumer see what was settled, together with what other workers have sent by now: a response costs more than a result. */
   flush(): void {
-    this.#wake();
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    setImmediate(() => {
+      this.#isFlushing = false;
+      this.#wake();
+    });
   }
 
   /** Takes no further cases; ends when those it has are done. */

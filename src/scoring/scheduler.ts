@@ -195,7 +195,10 @@ export class Scheduler implements WorkerListener {
     const cases = this.#cut(call, this.#size.next(call.queue.length, workers));
     this.#turns.join(call);
     const { seed } = this.options;
-    const chunk = worker.run(cases.map((pending) => chunkCase(pending, seed)));
+    const chunk = worker.run(
+      cases.map((pending) => chunkCase(pending, seed)),
+      this.options.count.isWatching,
+    );
     this.#busy.set(worker, new Assignment(call, cases, chunk, performance.now()));
     this.#looking ??= setInterval(() => {
       this.#look();
@@ -249,7 +252,7 @@ export class Scheduler implements WorkerListener {
     let busyMs = 0;
     const curious = this.#mayGrow();
     for (const [worker, assignment] of [...this.#busy]) {
-      if (now - assignment.heardAt < QUIET_MS) continue;
+      if (now - assignment.heardAt < QUIET_MS || this.#needsNoLook(assignment, now)) continue;
       const hasCase = this.#lookAt(worker, assignment, now);
       if (!curious || !hasCase || !this.#busy.has(worker)) continue;
       const times = worker.cpuTimes();
@@ -262,9 +265,15 @@ export class Scheduler implements WorkerListener {
     this.#dispatch();
   }
 
+  /** Its one case is in time, and what it uses is of no interest: looking at a judge's many workers again and again costs more than they do. */
+  #needsNoLook({ left, abandonedAt, startedAt }: Assignment, now: number): boolean {
+    if (left > 1 || abandonedAt !== undefined) return false;
+    return !this.options.count.isWatching && now - startedAt < this.options.metricTimeoutMs;
+  }
+
   #mayGrow(): boolean {
     const { count } = this.options;
-    return count.fixed === undefined && this.#busy.size < count.most && this.#turns.cases > 0;
+    return count.isWatching && this.#busy.size < count.most && this.#turns.cases > 0;
   }
 
   /** Returns whether the worker has a case in hand: without one it waits for its next chunk, which says nothing of the metric. */

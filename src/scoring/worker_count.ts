@@ -18,6 +18,7 @@ export class WorkerCount {
   #wallMs = 0;
   #busyMs = 0;
   #running: Usage = { wallMs: 0, busyMs: 0 };
+  #hasAsked = false;
 
   constructor(
     /** Cores that this process may use. */
@@ -51,9 +52,17 @@ export class WorkerCount {
     this.#running = running;
   }
 
+  /** Whether to look at what running cases use: not where their number is given, nor where a metric tells by its calls that it waits. */
+  get isWatching(): boolean {
+    return this.fixed === undefined && !this.#hasAsked;
+  }
+
   /** The metric asks a model, and so waits: as long as nothing else is known of it, all may. */
   asks(): void {
+    if (this.#hasAsked) return;
+    this.#hasAsked = true;
     this.isJudge = true;
+    this.#running = { wallMs: 0, busyMs: 0 };
   }
 
   /** How many workers should have a case in hand now, where `asking` of them wait for a model: those leave their cores to others. */

@@ -88,9 +88,9 @@ export interface Worker {
 
   /**
    * Gives it a chunk and returns the chunk's number. Only while idle; the chunk has at least one case. Never throws for a worker that is
-   * dying: its death is told instead.
+   * dying: its death is told instead. `isWatched`: its `cpuTimes` will be asked, which takes a look at its beginning.
    */
-  run(cases: readonly ChunkCase[]): number;
+  run(cases: readonly ChunkCase[], isWatched?: boolean): number;
 
   /**
    * Asks it to finish its chunk after the case in hand (docs/worker-protocol.md, "recall"): `rows` and `idle` follow as ever, with fewer
@@ -107,7 +107,7 @@ export interface Worker {
   /** Reads its outbox: delivers finished rows that it has not sent yet through `WorkerListener.rows`, then tells what it has in hand. */
   look(): InHand;
 
-  /** What it has used since its chunk of one case began; `undefined` for a larger chunk, and where the system does not tell. */
+  /** What it has used since its chunk of one case began, where it is watched; `undefined` for a larger chunk, and where the system does not tell. */
   cpuTimes(): RunningUsage | undefined;
 
   /** Memory that only this worker uses, in bytes; `undefined` where the system does not tell. */

@@ -90,7 +90,7 @@ export class WorkerProcess implements Worker {
     return this.#chunk?.number;
   }
 
-  run(cases: readonly ChunkCase[]): number {
+  run(cases: readonly ChunkCase[], isWatched = true): number {
     if (this.#state !== "idle") throw new Error(`worker ${this.number} is ${this.#state} and cannot take a chunk`);
     this.#state = "busy";
     this.#lastChunk = nextChunkNumber(this.#lastChunk);
@@ -98,7 +98,7 @@ export class WorkerProcess implements Worker {
     this.#link?.channel.sendChunk(this.#lastChunk, cases);
     // Only a metric that takes long is ever asked what it does meanwhile, and gets one case at a time. Read while the worker begins already; what it
     // has used by then is little.
-    this.#baseline = cases.length === 1 ? this.#meter?.read() : undefined;
+    this.#baseline = isWatched && cases.length === 1 ? this.#meter?.read() : undefined;
     return this.#lastChunk;
   }
 

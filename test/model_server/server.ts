@@ -12,6 +12,10 @@ export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
+  /** When it came, in milliseconds since the epoch. */
+  readonly arrivedAt: number;
+  /** When its answer was sent, or its client left; absent before. */
+  endedAt?: number;
   /** The client left before it had its whole answer. */
   isAborted: boolean;
 }
@@ -86,7 +90,9 @@ export class ModelServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", url = "", headers } = request;
-    const recorded: RecordedRequest = { method, path: url, headers, body: await bodyOf(request), isAborted: false };
+    const arrivedAt = now();
+    const body = await bodyOf(request);
+    const recorded: RecordedRequest = { method, path: url, headers, body, arrivedAt, isAborted: false };
     if (url.startsWith("/control/")) {
       this.#control(recorded, response);
       return;
@@ -94,6 +100,7 @@ export class ModelServer {
     this.requests.push(recorded);
     response.on("close", () => {
       recorded.isAborted = !response.writableEnded;
+      recorded.endedAt = now();
       this.#changed();
     });
     this.#changed();
@@ -224,6 +231,11 @@ interface ErrorFields {
 
 function errorBody(message: string, { type, code, param }: ErrorFields = {}): object {
   return { error: { message, type: type ?? "invalid_request_error", param: param ?? null, code: code ?? null } };
+}
+
+/** Milliseconds since the epoch, with fractions. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
