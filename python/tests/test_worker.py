@@ -394,6 +394,18 @@ def test_a_recalled_chunk_ends_after_the_case_in_hand(start_worker: StartWorker,
     assert len(sidecar.score(worker, [case("ok")] * 3, number=556)) == 3
 
 
+def test_a_chunk_that_comes_while_another_is_scored_is_next(start_worker: StartWorker, tmp_path: object) -> None:
+    sidecar, worker = start_worker(DOES)
+    gate = f"{tmp_path}/gate"
+    worker.send_chunk(1, [case(f"while not os.path.exists({gate!r}): pass")])
+    sidecar.until(lambda: sidecar.outbox(1)[0] == 0)
+    worker.send_chunk(2, [case("ok")] * 3)
+    open(gate, "w").close()
+    sidecar.until(lambda: worker.has_finished(1) and worker.has_finished(2))
+    assert facts(worker.all_rows(1)) == [(0, SCORE, 0.5, "did it")]
+    assert facts(worker.all_rows(2)) == [(position, SCORE, 1.0, "0") for position in range(3)]
+
+
 def test_seeds_make_a_metric_repeatable(start_worker: StartWorker, start_method: str) -> None:
     source = """
 import random

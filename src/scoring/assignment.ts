@@ -11,6 +11,8 @@ export class Assignment {
   heardAt: number;
   /** When its call ended; `undefined` as long as somebody waits for it. */
   abandonedAt: number | undefined;
+  /** What the same worker has waiting behind it. */
+  next: Assignment | undefined;
   /** Whether its worker was asked to finish it early. */
   isRecalled = false;
   /** Time in the metric of the cases that came back, in milliseconds. */
@@ -31,12 +33,18 @@ export class Assignment {
     readonly cases: readonly Pending[],
     /** The worker's number for the chunk. */
     readonly chunk: number,
-    /** When the worker got it, on `performance.now()`. */
-    readonly startedAt: number,
+    /** When the worker got it, or could begin with it, on `performance.now()`. */
+    public startedAt: number,
   ) {
     this.heardAt = startedAt;
     this.#left = cases.length;
     this.#settled = new Array<boolean>(cases.length).fill(false);
+  }
+
+  /** It waited behind another chunk, which is over. */
+  begin(now: number): void {
+    this.startedAt = now;
+    this.heardAt = now;
   }
 
   /** A model call begins: it is over when `signal` is aborted, as nobody waits for it any more; `ended` is to be called once. */

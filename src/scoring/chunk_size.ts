@@ -1,6 +1,6 @@
 /** A chunk should take about this long, so that a message's cost is spread and every worker still has work. */
 const CHUNK_MS = 5;
-const MAX_CHUNK_CASES = 1024;
+export const MAX_CHUNK_CASES = 1024;
 /** A case weighs this much of what it did when the next one of its chunk ended: the mean follows the last few chunks. */
 const MEMORY = 0.8;
 
@@ -12,6 +12,12 @@ export class ChunkSize {
   /** Mean time of the metric a case, in milliseconds; `undefined` before the first result. */
   get meanMs(): number | undefined {
     return this.#cases === 0 ? undefined : this.#milliseconds / this.#cases;
+  }
+
+  /** Whether a chunk of as many cases as may be is over before the time that one should take. */
+  get isFast(): boolean {
+    const mean = this.meanMs;
+    return mean !== undefined && mean * MAX_CHUNK_CASES < CHUNK_MS;
   }
 
   /** `cases` of a chunk took `milliseconds` in the metric. */

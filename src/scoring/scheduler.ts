@@ -1,7 +1,7 @@
 import type { ChunkCase, ChunkUsage, Death, ModelCall, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
 import { Assignment } from "./assignment.js";
 import type { Call, Pending } from "./call.js";
-import { ChunkSize } from "./chunk_size.js";
+import { ChunkSize, MAX_CHUNK_CASES } from "./chunk_size.js";
 import type { FaultLog } from "./fault_log.js";
 import type { ModelCalls } from "./model_calls.js";
 import { observationJson } from "./observation_json.js";
@@ -67,7 +67,7 @@ export class Scheduler implements WorkerListener {
   caseInHand(worker: number, chunk: number, position: number): { id: string; index: number } | undefined {
     for (const [busy, assignment] of this.#busy) {
       if (busy.number !== worker) continue;
-      return assignment.chunk === chunk ? assignment.cases[position]?.item : undefined;
+      return [assignment, assignment.next].find((one) => one?.chunk === chunk)?.cases[position]?.item;
     }
     return undefined;
   }
@@ -98,10 +98,9 @@ export class Scheduler implements WorkerListener {
   idle(worker: Worker): void {
     this.#makeReady();
     const assignment = this.#busy.get(worker);
-    this.#busy.delete(worker);
-    this.#idle.add(worker);
     assignment?.abortModelCalls();
-    if (assignment !== undefined) this.#giveBack(assignment);
+    this.#goOn(worker, assignment?.next);
+    if (assignment !== undefined) this.#turns.giveBack(assignment.call, assignment.rest());
     this.options.readyChanged();
     this.#dispatch();
   }
@@ -160,6 +159,33 @@ export class Scheduler implements WorkerListener {
       this.#idle.delete(worker);
       this.#assign(worker, call, target);
     }
+    if (this.#size.isFast) this.#queueAhead(target);
+  }
+
+  /** A metric that is faster than its cases can be handed over has its next chunk waiting. */
+  #queueAhead(workers: number): void {
+    for (const [worker, assignment] of this.#busy) {
+      if (this.#turns.cases < MAX_CHUNK_CASES) return;
+      if (assignment.next !== undefined || assignment.abandonedAt !== undefined || !worker.canQueue) continue;
+      const call = this.#turns.next();
+      if (call === undefined) return;
+      this.#assign(worker, call, workers);
+    }
+  }
+
+  /** The worker has finished a chunk: it goes on with `next`, or is idle. */
+  #goOn(worker: Worker, next: Assignment | undefined): void {
+    if (next === undefined) {
+      this.#busy.delete(worker);
+      this.#idle.add(worker);
+      return;
+    }
+    const now = performance.now();
+    next.begin(now);
+    this.#busy.set(worker, next);
+    if (!next.call.isOver) return;
+    next.abandonedAt = now;
+    worker.recall();
   }
 
   /** The first worker stands: those that will be needed follow it. */
@@ -199,7 +225,10 @@ export class Scheduler implements WorkerListener {
       cases.map((pending) => chunkCase(pending, seed)),
       this.options.count.isWatching,
     );
-    this.#busy.set(worker, new Assignment(call, cases, chunk, performance.now()));
+    const assignment = new Assignment(call, cases, chunk, performance.now());
+    const before = this.#busy.get(worker);
+    if (before === undefined) this.#busy.set(worker, assignment);
+    else before.next = assignment;
     this.#looking ??= setInterval(() => {
       this.#look();
     }, LOOK_EVERY_MS);
@@ -345,8 +374,10 @@ export class Scheduler implements WorkerListener {
     return assignment;
   }
 
-  /** What a chunk left over is next in its call's turn. */
+  /** What a worker that is gone left over is next in its call's turn. */
   #giveBack(assignment: Assignment): void {
+    const { next } = assignment;
+    if (next !== undefined) this.#turns.giveBack(next.call, next.rest());
     this.#turns.giveBack(assignment.call, assignment.rest());
   }
 }

@@ -86,9 +86,12 @@ export interface Worker {
   readonly pid: number;
   readonly state: "starting" | "idle" | "busy" | "ending" | "ended";
 
+  /** Whether it is busy and no chunk waits behind the one in hand. */
+  readonly canQueue: boolean;
+
   /**
-   * Gives it a chunk and returns the chunk's number. Only while idle; the chunk has at least one case. Never throws for a worker that is
-   * dying: its death is told instead. `isWatched`: its `cpuTimes` will be asked, which takes a look at its beginning.
+   * Gives it a chunk and returns the chunk's number. Only while it is idle or can queue; the chunk has at least one case. Never throws for a
+   * worker that is dying: its death is told instead. `isWatched`: its `cpuTimes` will be asked, which takes a look at its beginning.
    */
   run(cases: readonly ChunkCase[], isWatched?: boolean): number;
 

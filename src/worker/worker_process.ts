@@ -27,7 +27,7 @@ export type WorkerEnd =
 export interface WorkerEvents {
   /** It has loaded the metric itself. */
   loaded(worker: WorkerProcess, metric: MetricReport): void;
-  /** It can take a chunk, for the first time or again. */
+  /** It is ready, or has finished a chunk; where another was queued it goes on with that. */
   idle(worker: WorkerProcess): void;
   rows(worker: WorkerProcess, rows: readonly Row[], usage: ChunkUsage | undefined): void;
   printed(worker: WorkerProcess, message: PrintedMessage): void;
@@ -61,6 +61,8 @@ export class WorkerProcess implements Worker {
   #baseline: CpuTimes | undefined;
   #lastChunk = 0;
   #chunk: ChunkInHand | undefined;
+  /** Sent while another was in hand. */
+  #queued: ChunkInHand | undefined;
   #isDisconnected = false;
   #exit: ProcessExit | undefined;
   /** The one timer of the state: start, other half, or kill grace. */
@@ -91,15 +93,23 @@ export class WorkerProcess implements Worker {
   }
 
   run(cases: readonly ChunkCase[], isWatched = true): number {
-    if (this.#state !== "idle") throw new Error(`worker ${this.number} is ${this.#state} and cannot take a chunk`);
-    this.#state = "busy";
+    if (this.#state !== "idle" && !this.canQueue) {
+      throw new Error(`worker ${this.number} is ${this.#state} and cannot take a chunk`);
+    }
     this.#lastChunk = nextChunkNumber(this.#lastChunk);
-    this.#chunk = new ChunkInHand(this.#lastChunk, cases.length);
+    const chunk = new ChunkInHand(this.#lastChunk, cases.length);
+    if (this.#state === "idle") this.#chunk = chunk;
+    else this.#queued = chunk;
+    this.#state = "busy";
     this.#link?.channel.sendChunk(this.#lastChunk, cases);
     // Only a metric that takes long is ever asked what it does meanwhile, and gets one case at a time. Read while the worker begins already; what it
     // has used by then is little.
     this.#baseline = isWatched && cases.length === 1 ? this.#meter?.read() : undefined;
     return this.#lastChunk;
+  }
+
+  get canQueue(): boolean {
+    return this.#state === "busy" && this.#queued === undefined;
   }
 
   setEnvironment(variables: Readonly<Record<string, string>>): void {
@@ -111,7 +121,7 @@ export class WorkerProcess implements Worker {
   }
 
   recall(): void {
-    if (this.#state === "busy") this.#link?.outbox.recall(this.#lastChunk);
+    if (this.#state === "busy" && this.#chunk !== undefined) this.#link?.outbox.recall(this.#chunk.number);
   }
 
   look(): InHand {
@@ -267,8 +277,9 @@ export class WorkerProcess implements Worker {
     }
     this.host.events.rows(this, chunk.untold(frame.rows), frame.usage);
     if (!frame.finished || !this.#isStillBusy()) return;
-    this.#state = "idle";
-    this.#chunk = undefined;
+    this.#chunk = this.#queued;
+    this.#queued = undefined;
+    if (this.#chunk === undefined) this.#state = "idle";
     this.host.events.idle(this);
   }
 

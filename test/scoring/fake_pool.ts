@@ -35,6 +35,8 @@ export class FakePool implements Pool {
   readonly ended: { worker: number; reason: EndReason }[] = [];
   readonly chunks: number[] = [];
   mostBusy = 0;
+  /** Chunks that were sent to a worker that had one in hand. */
+  queued = 0;
   #next = 1;
   #wanted = 0;
 
@@ -75,6 +77,7 @@ export class FakeWorker implements Worker {
   readonly answers: [call: number, reply: ModelReply][] = [];
   #chunk = 0;
   #cases: readonly ChunkCase[] = [];
+  #queued: readonly ChunkCase[] | undefined;
   #position = 0;
   #began = 0;
   #outbox: Row[] = [];
@@ -87,16 +90,30 @@ export class FakeWorker implements Worker {
     readonly number: number,
   ) {}
 
+  get canQueue(): boolean {
+    return this.state === "busy" && this.#queued === undefined;
+  }
+
   run(cases: readonly ChunkCase[]): number {
-    this.state = "busy";
+    this.pool.chunks.push(cases.length);
+    if (this.state === "busy") {
+      if (this.#queued !== undefined) throw new Error("a worker has a chunk waiting already");
+      this.#queued = cases;
+      this.pool.queued += 1;
+    } else {
+      this.state = "busy";
+      this.#take(cases);
+      this.pool.noteBusy();
+    }
+    return ++this.#chunk;
+  }
+
+  #take(cases: readonly ChunkCase[]): void {
     this.#cases = cases;
     this.#position = 0;
     this.#recalled = false;
     this.#used = { metricMs: 0, cpuMs: 0, coreWaitMs: 0 };
-    this.pool.chunks.push(cases.length);
-    this.pool.noteBusy();
     this.#begin();
-    return ++this.#chunk;
   }
 
   recall(): void {
@@ -178,8 +195,11 @@ export class FakeWorker implements Worker {
       this.#begin();
       return;
     }
-    this.state = "idle";
+    const queued = this.#queued;
+    this.#queued = undefined;
+    if (queued === undefined) this.state = "idle";
     this.#send(this.#used);
+    if (queued !== undefined) this.#take(queued);
     this.pool.listener.idle(this);
   }
 

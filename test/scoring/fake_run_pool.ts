@@ -82,6 +82,7 @@ export class FakeRunPool implements Pool {
 }
 
 export class FakeRunWorker implements Worker {
+  readonly canQueue = false;
   state: Worker["state"] = "starting";
   readonly pid = 1;
   environment: Readonly<Record<string, string>> = {};

@@ -415,6 +415,49 @@ describe("results that nobody reads", () => {
   });
 });
 
+describe("a metric that is faster than its cases are handed over", () => {
+  const quick = (count: number): Behaviour[] => many(count, { ms: 0 });
+
+  it("has its next chunk waiting, and each case one result", async () => {
+    const { pool, open } = setUp({ fixed: 2 });
+    const { done } = collect(open(never).score(source(cases(quick(6000)))));
+    await vi.runAllTimersAsync();
+    expect(codes(await done)).toEqual(Array(6000).fill("score"));
+    expect(pool.queued).toBeGreaterThan(0);
+  });
+
+  it("loses nothing where its worker dies with a chunk waiting", async () => {
+    const { pool, open } = setUp({ fixed: 2 });
+    const behaviours = [...quick(1500), { ms: 0, then: "die" } as const, ...quick(4499)];
+    const { done } = collect(open(never).score(source(cases(behaviours))));
+    await vi.runAllTimersAsync();
+    const results = await done;
+    expect(new Set(results.map(({ index }) => index)).size).toBe(6000);
+    expect(codes(results).filter((code) => code !== "score")).toEqual(["METRIC_CRASHED"]);
+    expect(pool.queued).toBeGreaterThan(0);
+  });
+
+  it("goes on with the next call where the one of the waiting chunk is cancelled", async () => {
+    const { pool, open } = setUp({ fixed: 1 });
+    const cancel = new AbortController();
+    const first = collect(open(cancel.signal).score(source(cases(many(8000, { ms: 0.004 })))));
+    while (pool.queued === 0) await vi.advanceTimersByTimeAsync(1);
+    cancel.abort();
+    await expect(first.done).rejects.toMatchObject({ code: "cancelled" });
+    const second = collect(open(never).score(source(cases(quick(10)))));
+    await vi.runAllTimersAsync();
+    expect(codes(await second.done)).toEqual(Array(10).fill("score"));
+  });
+
+  it("has none waiting where it is slow", async () => {
+    const { pool, open } = setUp({ fixed: 2 });
+    const { done } = collect(open(never).score(source(cases(many(3000, { ms: 1 })))));
+    await vi.runAllTimersAsync();
+    await done;
+    expect(pool.queued).toBe(0);
+  });
+});
+
 describe("a call whose signal was aborted before", () => {
   it("is over at once, and nobody waits for it", async () => {
     const { calls, open } = setUp();

@@ -177,8 +177,7 @@ export class FakeWorkerProcess implements Channel, Outbox {
   // What its metric does.
 
   /** Sends rows of its chunk. */
-  answer(positions: readonly number[], finished: boolean): void {
-    const chunk = this.chunks.at(-1)?.chunk ?? 0;
+  answer(positions: readonly number[], finished: boolean, chunk = this.chunks.at(-1)?.chunk ?? 0): void {
     const usage = { metricMs: positions.length, cpuMs: positions.length, coreWaitMs: 0 };
     this.#events?.rows({ chunk, finished, usage, rows: positions.map(row) });
   }

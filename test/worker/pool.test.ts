@@ -595,6 +595,28 @@ describe.runIf(process.platform === "linux")("what a worker says", () => {
     await close(pool);
   });
 
+  test("takes one more chunk while it has one in hand, and goes on with that", async () => {
+    const pool = await openWith(1);
+    const worker = idleWorker();
+    const process = firstProcess();
+    expect(worker.canQueue).toBe(false);
+    const first = worker.run([chunkCase()]);
+    expect(worker.canQueue).toBe(true);
+    const second = worker.run([chunkCase(), chunkCase()]);
+    expect(worker.canQueue).toBe(false);
+    expect(() => worker.run([chunkCase()])).toThrow("cannot take a chunk");
+    worker.recall();
+    process.answer([0], true, first);
+    expect(worker.state).toBe("busy");
+    expect(worker.canQueue).toBe(true);
+    worker.recall();
+    process.answer([0, 1], true, second);
+    expect(worker.state).toBe("idle");
+    expect(listener.positions).toEqual([0, 0, 1]);
+    expect(process.recalls).toEqual([first, second]);
+    await close(pool);
+  });
+
   test("ending it while its rows are told leaves it ending", async () => {
     const pool = await openWith(1);
     const worker = idleWorker();

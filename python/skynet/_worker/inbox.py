@@ -73,7 +73,7 @@ class Inbox:
         return None
 
     def take_chunk(self) -> None:
-        self._chunks.clear()
+        del self._chunks[:1]
 
     def expect(self, call: int, receive: Receive) -> None:
         """From here on the reply to that call goes to `receive`, on whichever thread reads it."""
