@@ -10,6 +10,7 @@ import type { CaseResult } from "../../src/scoring/result.js";
 import { Scheduler } from "../../src/scoring/scheduler.js";
 import type { MetricDescription } from "../../src/scoring/scorer.js";
 import { WorkerCount } from "../../src/scoring/worker_count.js";
+import type { ModelCall } from "../../src/worker/types.js";
 import { type Behaviour, FakePool } from "./fake_pool.js";
 
 const METRIC: MetricDescription = {
@@ -166,6 +167,49 @@ describe("every case gets exactly one result", () => {
     scheduler.unavailable("the system says no");
     await vi.runAllTimersAsync();
     expect(codes(await done)).toEqual(many(3, { ms: 0 }).map(() => "METRIC_CRASHED"));
+  });
+});
+
+describe("a judge", () => {
+  const CALL: ModelCall = {
+    call: 1,
+    chunk: 1,
+    position: 0,
+    messages: [],
+    model: undefined,
+    temperature: undefined,
+    maxTokens: undefined,
+    responseFormat: undefined,
+    timeoutMs: undefined,
+  };
+
+  it("is not watched while it waits, and still ends in time", async () => {
+    const { scheduler, pool, open } = setUp({ timeoutMs: 2000 });
+    const { done } = collect(open(never).score(source(cases(many(2, { ms: 3_600_000, cpuMs: 0 })))));
+    await vi.advanceTimersByTimeAsync(11);
+    const workers = [...pool.workers];
+    for (const worker of workers) scheduler.modelCall(worker, CALL);
+    const looks = workers.map((worker) => vi.spyOn(worker, "look"));
+    const times = workers.map((worker) => vi.spyOn(worker, "cpuTimes"));
+    await vi.advanceTimersByTimeAsync(1900);
+    expect([...looks, ...times].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0, 0]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(codes(await done)).toEqual(["METRIC_TIMEOUT", "METRIC_TIMEOUT"]);
+    await vi.runAllTimersAsync();
+  });
+
+  it("has the results of one moment in one response", async () => {
+    const { scheduler, pool, open } = setUp();
+    const batches: number[] = [];
+    const done = (async () => {
+      const results = open(never).score(source(cases(many(64, { ms: 200, cpuMs: 0 }))));
+      for await (const batch of results) batches.push(batch.length);
+    })();
+    await vi.advanceTimersByTimeAsync(11);
+    for (const worker of [...pool.workers]) scheduler.modelCall(worker, CALL);
+    await vi.runAllTimersAsync();
+    await done;
+    expect(batches).toEqual([2, 62]);
   });
 });
 

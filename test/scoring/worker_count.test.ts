@@ -45,3 +45,16 @@ it("is what the user said", () => {
   count.learn({ wallMs: 1000, busyMs: 0 });
   expect([count.first, count.target()]).toEqual([7, 7]);
 });
+
+it("watches what running cases use until the metric tells by a call that it waits", () => {
+  const count = new WorkerCount(2, 64, undefined);
+  count.suppose({ wallMs: 50, busyMs: 50 });
+  expect([count.isWatching, count.target()]).toEqual([true, 2]);
+  count.asks();
+  expect([count.isWatching, count.target()]).toEqual([false, 64]);
+});
+
+it("watches a metric that may ask a model and has not yet", () => {
+  expect(new WorkerCount(2, 64, undefined, true).isWatching).toBe(true);
+  expect(new WorkerCount(2, 64, 7).isWatching).toBe(false);
+});
