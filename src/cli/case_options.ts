@@ -48,7 +48,8 @@ export async function readCasesOf(
         id: values.idColumn,
       },
       artifact: artifact === undefined ? undefined : readArtifact(artifact),
-      ...sizes,
+      batchSize: sizes.batchSize,
+      maxMessageBytes: sizes.maxMessageBytes,
     },
     signal,
   );

@@ -97,6 +97,19 @@ describe("a whole file", () => {
     expect(stdout).toContain('"scores":{"__proto__":{"cases":1,"mean":0.5,');
   });
 
+  it("may be run on an artifact first, given as a file's text or a JSON file's value", async () => {
+    place.file("run.py", "def run(artifact, input):\n    return artifact['prefix'] + input['text']\n");
+    place.file("artifact.json", '{"prefix": "ab"}');
+    place.file("cases.csv", "text\nc\ncdef\n");
+    const { code, stdout, stderr } = await runCommand(
+      ["score", "--metric=metric.py", "--cases=cases.csv", "--run=run.py", "--artifact=artifact.json", "--json"],
+      { cwd: place.folder, env: place.env },
+    );
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toMatchObject({ results: 2, score: { mean: expect.closeTo(0.45) as number } });
+    expect(code).toBe(0);
+  });
+
   it("may be scored by a sidecar that runs already", async () => {
     const sidecar = place.start(["serve", "--metric", "metric.py", "--listen", "127.0.0.1:0"]);
     const { addresses } = (await sidecar.firstLine()) as { addresses: [string] };
