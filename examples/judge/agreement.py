@@ -10,5 +10,6 @@ def score(input, output, expected=None):
     if accepts == person_accepts:
         return 1.0, {"feedback": "The judge and the person agree.", "scores": {"agrees": 1.0}}
     who = "The judge accepts" if accepts else "The judge refuses"
-    feedback = f"{who} what a person {'accepted' if person_accepts else 'refused'}: {input['question']} {verdict['advice']}"
+    person = "accepted" if person_accepts else "refused"
+    feedback = f"{who} what a person {person}. The judge's advice: {verdict['advice']} Question: {input['question']}"
     return 0.0, {"feedback": feedback, "scores": {"agrees": 0.0}}

@@ -22,7 +22,7 @@ def score(input, output, expected=None):
     verdict = judge(input, output)
     parts = {name: verdict[name] / MOST_POINTS for name in WEIGHTS}
     value = sum(weight * parts[name] for name, weight in WEIGHTS.items())
-    return value, {"feedback": f"Question: {input['question']} {verdict['advice']}", "scores": parts}
+    return value, {"feedback": f"{verdict['advice']} Question: {input['question']}", "scores": parts}
 
 
 def judge(input, answer):

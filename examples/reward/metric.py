@@ -7,8 +7,8 @@ from skynet import llm, observation, reward, service_cost
 REWARD_SPEC = {
     "weights": {"accuracy": 0.8, "speed": 0.1, "cost": 0.1},
     "accuracy": {},
-    "speed": {"reference": 250},  # milliseconds: somebody waits for the form to be filled in
-    "cost": {"reference": 0.0001},  # US dollars a receipt
+    "speed": {"reference": 200},  # milliseconds: somebody waits for the form to be filled in
+    "cost": {"reference": 0.00005},  # US dollars a receipt
 }
 
 FIELDS = ("merchant", "date", "total", "category")
