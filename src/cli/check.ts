@@ -82,11 +82,18 @@ async function readSamples({ values }: CheckOptions, signal: AbortSignal): Promi
 /** One check for people: how it ended, what was found, what to look at, and the traceback of a failure. */
 export function checkText(found: ContractCheck): string {
   const [mark, paint] = MARKS[found.status];
-  const lines = [`${paint(mark)} ${pc.bold(found.name)}${found.message === "" ? "" : `: ${oneLine(found.message)}`}`];
+  const [message = "", ...details] = messageLines(found);
+  const lines = [`${paint(mark)} ${pc.bold(found.name)}${message === "" ? "" : `: ${message}`}`];
+  lines.push(...details.map((line) => `    ${line}`));
   for (const warning of found.warnings) lines.push(`  ${pc.yellow("!")} ${oneLine(warning)}`);
   if (found.traceback !== "")
     lines.push(...severalLines(found.traceback.trimEnd()).map((line) => `    ${pc.dim(line)}`));
   return `${lines.join("\n")}\n`;
+}
+
+/** What passed may be told in several lines, one a sample. A failure may quote what a metric raised, and stays one. */
+function messageLines({ status, message }: ContractCheck): string[] {
+  return status === ContractStatus.PASSED ? severalLines(message) : [oneLine(message)];
 }
 
 function verdictText(verdict: ContractVerdict): string {

@@ -163,11 +163,11 @@ describe("run code", () => {
     message: "KeyError: 'prompt' (run.py, line 3)",
     traceback: "Traceback of the run",
   };
-  const measured = (runMs: number, cost: Cost): Observed => ({
-    id: "obs-1",
-    runMs,
-    usage: { ...new Meter().usage(), calls: 1, cost },
-  });
+  const measured = (runMs: number, cost: Cost): Observed => {
+    const meter = new Meter();
+    meter.record({ usage: undefined, cost });
+    return { id: "obs-1", runMs, usage: meter.usage() };
+  };
 
   test("each sample without output is run once, and scored twice with the same output and measurements", async () => {
     const scorer = new FakeScorer();
@@ -177,7 +177,7 @@ describe("run code", () => {
     expect(checks[4]).toMatchObject({
       step: "run_return_value",
       status: "passed",
-      message: "run returned an output for every sample without one, in 12 ms",
+      message: "run returned an output for every sample without one, in 12 ms; its 1 model call cost $0.01",
       durationMs: 12.4,
     });
     expect(verdictOf(checks)).toMatchObject({ passed: true, counts: { passed: 7 } });
@@ -298,9 +298,11 @@ describe("run code", () => {
       const checks = await run({ scorer, metric, artifact, samples: [bare(0, "a"), sample(1, "b")] });
       const unseen = "(not measured: the sample brings its output, without an observation)";
       expect(checks.at(-1)?.message).toBe(
-        "a score and side info with feedback; " +
-          'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5, cost 0 (not measured: no price is known); ' +
+        [
+          "a score and side info with feedback",
+          'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5 (4000 ms), cost 0 (not measured: no price is known)',
           `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5 ${unseen}, cost 0 ${unseen}`,
+        ].join("\n"),
       );
     });
 

@@ -44,7 +44,7 @@ export class Spending {
 /** For a line that has little room: `$0.0123`, `≥ $0.0123` where some of it is not known, `$?` where nothing is. */
 export function shortCost({ usd, cases, notMeasured }: Spending): string {
   if (notMeasured === cases) return "$?";
-  return `${notMeasured === 0 ? "" : "≥"}$${usd.toFixed(4)}`;
+  return `${notMeasured === 0 ? "" : "≥"}$${usd.toFixed(usd > 0 && usd < 0.001 ? 5 : 4)}`;
 }
 
 /** What was spent, in one line. */
