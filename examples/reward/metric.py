@@ -13,15 +13,17 @@ REWARD_SPEC = {
 
 FIELDS = ("merchant", "date", "total", "category")
 
-JUDGE = "You get a receipt and a sentence that says what was bought. Answer PASS where it is true and says enough, else FAIL, and why."
+JUDGE = (
+    "You get a receipt and a sentence that says what was bought. "
+    "Answer PASS where it is true and says enough, else FAIL, and why."
+)
 
 
 def score(input, output, expected=None):
-    try:
-        found = json.loads(output)
-    except ValueError as error:
-        feedback = f"The answer is not one JSON object: {error}. It begins with {output[:20]!r}."
-        return reward(REWARD_SPEC, 0.0, f"{feedback} {measured()}", scores={"fields": 0.0, "purpose": 0.0})
+    found = read(output)
+    if found is None:
+        feedback = f"The answer is not one JSON object; it begins with {str(output)[:20]!r}. {measured()}"
+        return reward(REWARD_SPEC, 0.0, feedback, scores={"fields": 0.0, "purpose": 0.0})
     wrong = [name for name in FIELDS if str(found.get(name, "")).casefold() != expected[name].casefold()]
     fields = 1 - len(wrong) / len(FIELDS)
     verdict = llm(JUDGE, input=f"{input['receipt']}\n\nSentence: {found.get('purpose')}", temperature=0)
@@ -31,6 +33,15 @@ def score(input, output, expected=None):
         notes.append(f"The purpose {found.get('purpose')!r} was refused: {verdict}")
     feedback = " ".join([*(notes or ["All fields are right."]), measured()])
     return reward(REWARD_SPEC, 0.8 * fields + 0.2 * purpose, feedback, scores={"fields": fields, "purpose": purpose})
+
+
+def read(output):
+    """The object that the output is; `None` where it is none."""
+    try:
+        found = json.loads(output)
+    except (TypeError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def measured():

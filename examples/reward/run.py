@@ -15,8 +15,8 @@ def run(artifact, input):
 
 
 def ask(request):
-    # Both are set for this one run: the gateway's address, and a token under which its calls are metered. So they are read here, and
-    # not while the file is loaded. With the `openai` package, `openai.OpenAI()` made in here reads them by itself.
+    # Both are set for this one run: the gateway's address, and a token under which its calls are metered. So they are
+    # read here, and not while the file is loaded. `openai.OpenAI()`, made in here, would read them by itself.
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"}
     try:
