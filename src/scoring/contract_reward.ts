@@ -1,6 +1,7 @@
 import { type Attempt, sampleName } from "./contract_attempt.js";
 import { dollars } from "./contract_spending.js";
 import { rounded } from "./contract_step.js";
+import type { Observed } from "./result.js";
 
 const PARTS = ["accuracy", "speed", "cost"] as const;
 
@@ -23,23 +24,26 @@ export function rewardWarnings(scored: readonly Attempt[]): string[] {
 }
 
 function scoreOf(attempt: Attempt): string {
-  const { outcome } = attempt.result;
+  const { outcome, observation } = attempt.result;
   const value = outcome.kind === "score" ? rounded(outcome.value) : 0;
   const parts = PARTS.flatMap((part) => {
     const scored = partOf(attempt, part);
-    return scored === undefined ? [] : [`${part} ${rounded(scored)}${measured(attempt, part)}`];
+    return scored === undefined ? [] : [`${part} ${rounded(scored)}${measured(observation, part)}`];
   });
-  return parts.length === 0 ? String(value) : `${value}: ${parts.join(", ")}`;
+  if (parts.length === 0) return String(value);
+  const unseen = observation === undefined ? ` (${UNSEEN})` : "";
+  return `${value}: ${parts.join(", ")}${unseen}`;
 }
+
+const UNSEEN = "time and cost were not measured: the sample brings its output, without an observation";
 
 function partOf({ result: { outcome } }: Attempt, part: string): number | undefined {
   return outcome.kind === "score" ? outcome.scores.find(([name]) => name === part)?.[1] : undefined;
 }
 
 /** In brackets after a part: what was measured, or why it was not. */
-function measured({ result: { observation } }: Attempt, part: (typeof PARTS)[number]): string {
-  if (part === "accuracy") return "";
-  if (observation === undefined) return " (not measured: the sample brings its output, without an observation)";
+function measured(observation: Observed | undefined, part: (typeof PARTS)[number]): string {
+  if (observation === undefined || part === "accuracy") return "";
   if (part === "speed") return ` (${rounded(Math.round(observation.runMs * 10) / 10)} ms)`;
   const { usd, reason } = observation.usage.cost;
   return ` (${usd === undefined ? `not measured: ${reason}` : dollars(usd)})`;

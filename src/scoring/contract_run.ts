@@ -24,7 +24,8 @@ export function runCheck(first: readonly Attempt[]): ContractCheck {
   });
   const [fault] = faults;
   if (fault !== undefined) {
-    const message = faults.map(({ attempt, error }) => `${sampleName(attempt.sample)}: ${error.message}`).join("; ");
+    const messages = [...new Set(faults.map(({ error }) => error.message))];
+    const message = messages.map((said) => `${listed(samplesWith(said, faults))}: ${said}`).join("; ");
     return failed("run_return_value", message, { traceback: fault.error.traceback, durationMs });
   }
   const made = ran.length === first.length ? "every sample" : "every sample without one";
@@ -38,6 +39,15 @@ export function runCheck(first: readonly Attempt[]): ContractCheck {
 export function runError(attempt: Attempt): CaseError | undefined {
   const { isRun, output } = attempt.result;
   return isRun === true && output === undefined ? errorOf(attempt) : undefined;
+}
+
+interface Fault {
+  readonly attempt: Attempt;
+  readonly error: CaseError;
+}
+
+function samplesWith(message: string, faults: readonly Fault[]): string[] {
+  return faults.filter(({ error }) => error.message === message).map(({ attempt }) => sampleName(attempt.sample));
 }
 
 /** "1", "1 and 2", "1, 2 and 3" */

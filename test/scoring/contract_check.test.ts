@@ -189,6 +189,18 @@ describe("run code", () => {
     ]);
   });
 
+  test("that fails alike on several samples is told once for all of them", async () => {
+    const scorer = new FakeScorer();
+    scorer.run = ({ id }) => (id === "c" ? { ...failing, message: "another" } : failing);
+    const checks = await run({
+      scorer,
+      metric: withRun,
+      artifact,
+      samples: [bare(0, "a"), bare(1, "b"), bare(2, "c")],
+    });
+    expect(checks[4]?.message).toBe(`sample 1 ("a") and sample 2 ("b"): ${failing.message}; sample 3 ("c"): another`);
+  });
+
   test("that fails is told with its message and traceback; the other samples are scored", async () => {
     const scorer = new FakeScorer();
     scorer.run = ({ id }) => (id === "a" ? failing : { output: bytes("1") });
@@ -296,12 +308,12 @@ describe("run code", () => {
         observation: measured(4000, { usd: undefined, reason: "no price is known" }),
       });
       const checks = await run({ scorer, metric, artifact, samples: [bare(0, "a"), sample(1, "b")] });
-      const unseen = "(not measured: the sample brings its output, without an observation)";
+      const unseen = "(time and cost were not measured: the sample brings its output, without an observation)";
       expect(checks.at(-1)?.message).toBe(
         [
           "a score and side info with feedback",
           'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5 (4000 ms), cost 0 (not measured: no price is known)',
-          `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5 ${unseen}, cost 0 ${unseen}`,
+          `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5, cost 0 ${unseen}`,
         ].join("\n"),
       );
     });
