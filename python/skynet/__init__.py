@@ -1,4 +1,13 @@
-"""Helpers for a `metric.py` that skynet-scorer runs. Standard library only."""
+"""Helpers for a `metric.py` that skynet-scorer runs. Standard library only.
+
+- `llm(prompt, input=None, …)` asks a model as a judge, through the sidecar, which holds the key: a `ModelText`, or a
+  `ModelError`; `await llm.aio(…)` for `async def score`. `Image` is an image to show it.
+- `observation()` and `service_cost()` give what the sidecar measured of the run that produced the output: time in
+  milliseconds, cost in US dollars, tokens (`Usage`); `None` is what was not measured.
+- `reward(REWARD_SPEC, accuracy, feedback)` blends accuracy with both into what `score` returns.
+
+They work while skynet-scorer calls the metric; elsewhere all but `reward` raise `RuntimeError`.
+"""
 
 from __future__ import annotations
 

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 
 class ModelFunction:
-    """`llm(prompt, input)`: asks the metric model, else the reflection model.
+    """`llm(prompt, input=None, images=None, *, …)`: asks the metric model, else the reflection model.
 
     With `input`, `prompt` is the system message and `input` the user message; alone, `prompt` is the user message.
     `images` go with the user message: bytes, a path, an http(s) or data URL, a PIL image, a `skynet.Image`, or a list
-    of these. `model` asks another model, `timeout` is in seconds and never outlasts the case's own; nothing is sent
-    that is not set. Any number of calls may go on at once, in threads and coroutines.
+    of these. `model` asks another model; `temperature`, `max_tokens` and `response_format` (a dict, as in OpenAI's
+    chat completions) go to the provider as they are, and nothing is sent that is not set: what the model refuses by
+    name is left out. `timeout` is in seconds, retries included, and never outlasts the case's own time, which counts
+    without it. Any number of calls may go on at once, in threads and coroutines.
+
+    Returns the answer, never empty: a `ModelText`, which is a `str` with `usage`, `cost_usd` and `model`.
 
     Raises `ModelError` where the model does not answer, `TypeError` and `ValueError` for arguments that cannot be
     sent, `OSError` for an image that cannot be read, `RuntimeError` outside a metric that skynet-scorer runs.
@@ -58,7 +62,7 @@ class ModelFunction:
         response_format: Mapping[str, object] | None = None,
         timeout: float | None = None,
     ) -> ModelText:
-        """The same for `async def score`: other coroutines go on while the model thinks."""
+        """The same for `async def score`: other coroutines go on while the model thinks. Same parameters and errors."""
         models = _models()
         messages = _messages(prompt, input, images)
         question = _question(messages, model, temperature, max_tokens, response_format, timeout)

@@ -4,6 +4,7 @@ import {
   type ContractCheck,
   ContractCheckSchema,
   ContractStatus,
+  ContractStep,
   type ContractVerdict,
   ContractVerdictSchema,
 } from "../gen/skynet/scoring/v1/contract_service_pb.js";
@@ -27,6 +28,7 @@ export async function check(options: CheckOptions): Promise<number> {
   const writeLog = (line: string): void => void process.stderr.write(`${line}\n`);
   const { client, explain, close } = await openClient(options, writeLog, stop.signal);
   let verdict: ContractVerdict | undefined;
+  const failed = new Set<ContractStep>();
   try {
     const checks = client.check(request)[Symbol.asyncIterator]();
     const interrupted = new Promise<never>((_resolve, reject) => {
@@ -38,6 +40,7 @@ export async function check(options: CheckOptions): Promise<number> {
       const next = await Promise.race([checks.next(), interrupted]);
       if (next.done === true) break;
       const { event } = next.value;
+      if (event.case === "check" && event.value.status === ContractStatus.FAILED) failed.add(event.value.step);
       if (event.case === "check")
         process.stdout.write(
           values.json
@@ -47,7 +50,9 @@ export async function check(options: CheckOptions): Promise<number> {
       if (event.case === "verdict") {
         verdict = event.value;
         process.stdout.write(
-          values.json ? jsonLine({ verdict: toJson(ContractVerdictSchema, verdict, JSON_FORM) }) : verdictText(verdict),
+          values.json
+            ? jsonLine({ verdict: toJson(ContractVerdictSchema, verdict, JSON_FORM) })
+            : verdictText(verdict, failed),
         );
       }
     }
@@ -82,18 +87,27 @@ async function readSamples({ values }: CheckOptions, signal: AbortSignal): Promi
 /** One check for people: how it ended, what was found, what to look at, and the traceback of a failure. */
 export function checkText(found: ContractCheck): string {
   const [mark, paint] = MARKS[found.status];
-  const lines = [`${paint(mark)} ${pc.bold(found.name)}${found.message === "" ? "" : `: ${oneLine(found.message)}`}`];
+  const [message = "", ...details] = messageLines(found);
+  const lines = [`${paint(mark)} ${pc.bold(found.name)}${message === "" ? "" : `: ${message}`}`];
+  lines.push(...details.map((line) => `    ${line}`));
   for (const warning of found.warnings) lines.push(`  ${pc.yellow("!")} ${oneLine(warning)}`);
   if (found.traceback !== "")
     lines.push(...severalLines(found.traceback.trimEnd()).map((line) => `    ${pc.dim(line)}`));
   return `${lines.join("\n")}\n`;
 }
 
-function verdictText(verdict: ContractVerdict): string {
+/** What passed may be told in several lines, one a sample. A failure may quote what a metric raised, and stays one. */
+function messageLines({ status, message }: ContractCheck): string[] {
+  return status === ContractStatus.PASSED ? severalLines(message) : [oneLine(message)];
+}
+
+function verdictText(verdict: ContractVerdict, failed: ReadonlySet<ContractStep>): string {
   const { passed, passedCount, failedCount, skippedCount, warningCount } = verdict;
   const counts = `${String(passedCount)} passed, ${String(failedCount)} failed, ${String(skippedCount)} skipped`;
   const warnings = warningCount === 0 ? "" : `, ${String(warningCount)} ${warningCount === 1 ? "warning" : "warnings"}`;
-  const words = passed ? pc.green("The metric keeps its contract") : pc.red("The metric breaks its contract");
+  const isRunAlone = failed.size === 1 && failed.has(ContractStep.RUN_RETURN_VALUE);
+  const who = isRunAlone ? "The run code" : "The metric";
+  const words = passed ? pc.green(`${who} keeps its contract`) : pc.red(`${who} breaks its contract`);
   return `\n${words}: ${counts}${warnings}\n`;
 }
 

@@ -31,18 +31,25 @@ Signals:
   SIGTERM, SIGINT  stop; running cases may finish (--drain-timeout). A second one ends it at once.
   SIGHUP           load the metric again; calls that run keep the one they began with.
 
+Models: llm() in the metric, and run code through the sidecar's gateway, reach the provider with the key that the
+sidecar alone holds; the sidecar measures what they use and cost. docs/models.md and docs/runs.md have the rest.
+
 Examples:
   $ skynet-scorer serve --metric metric.py
   $ skynet-scorer serve --metric metric.py --listen unix:/tmp/scorer.sock --watch
+  $ OPENAI_API_KEY=… skynet-scorer serve --metric judge.py --metric-model gpt-4o-mini --max-cost 5
+  $ skynet-scorer serve --metric metric.py --run run.py
   $ grpcurl -plaintext localhost:50051 list
 `;
 
 export const CHECK_HELP = `
-The metric is tried on the first three cases; without --cases the checks that need cases are skipped.
+The metric is tried on the first three cases; without --cases the checks that need cases are skipped. With --run and
+--artifact the artifact is run on them first.
 
 Examples:
   $ skynet-scorer check --metric metric.py
   $ skynet-scorer check --metric metric.py --cases cases.csv --prediction-column answer --output-columns label
+  $ skynet-scorer check --metric metric.py --run run.py --artifact prompt.txt --cases cases.csv --output-columns label
 `;
 
 export const SCORE_HELP = `
@@ -51,9 +58,15 @@ key that the metric sees. Without --input-columns the input is every column that
 the whole column that it leads into out of the input, so that nothing beside a prediction gives it away. In a CSV
 file every cell is text, as it stands.
 
+Outputs: --prediction-column names those that the file has; --run and --artifact make them, and Skynet measures how
+long each run took and what its model calls cost.
+
 Examples:
   $ skynet-scorer score --metric metric.py --cases cases.csv --prediction-column answer --output-columns label
   $ skynet-scorer score --metric metric.py --cases runs.jsonl --prediction-column model.answer \\
       --input-columns question,context --output-columns gold --id-column id --output results.jsonl
+  $ OPENAI_API_KEY=… skynet-scorer score --metric judge.py --cases cases.csv --prediction-column answer \\
+      --metric-model gpt-4o-mini --max-cost 5
+  $ skynet-scorer score --metric metric.py --run run.py --artifact prompt.txt --cases cases.csv --output-columns label
   $ cat cases.jsonl | skynet-scorer score --connect localhost:50051 --cases - --prediction-column answer --json
 `;

@@ -21,21 +21,37 @@ async function main(argv: readonly string[], environment: NodeJS.ProcessEnv): Pr
   }
 }
 
-const SIDECAR_GROUPS = {
+const CASE_GROUP = CASE_OPTIONS.filter((name) => name !== "artifact");
+const METRIC_GROUPS = {
   "Metric:": ["metric", "metricTimeout", "loadTimeout", "seed", "python"],
   "Workers:": ["startMethod", "workers", "maxWorkers"],
-  "Running artifacts:": ["run", "runTimeout", "maxRuns"],
+} as const;
+const RUN_GROUP = ["run", "runTimeout", "maxRuns"] as const;
+const REST_GROUPS = {
   "Models:": ["metricModel", "reflectionModel", "modelBaseUrl", "modelApiKeyEnv", "prices", "maxCost"],
   "Messages and logs:": ["maxMessageBytes", "logLevel", "logFormat"],
 } as const;
 
 const COMMANDS: CommandOptions = {
-  serve: { ...SIDECAR_GROUPS, "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin"] },
-  check: { "Cases:": CASE_OPTIONS, ...SIDECAR_GROUPS, "Running:": ["connect", "json"] },
+  serve: {
+    ...METRIC_GROUPS,
+    "Runs of artifacts:": RUN_GROUP,
+    ...REST_GROUPS,
+    "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin"],
+  },
+  check: {
+    "Cases:": CASE_GROUP,
+    ...METRIC_GROUPS,
+    "Runs of an artifact:": ["artifact", ...RUN_GROUP],
+    ...REST_GROUPS,
+    "Checking:": ["connect", "json"],
+  },
   score: {
-    "Cases:": CASE_OPTIONS,
-    ...SIDECAR_GROUPS,
-    "Running:": ["connect", "output", "maxErrors", "batchSize", "json"],
+    "Cases:": CASE_GROUP,
+    ...METRIC_GROUPS,
+    "Runs of an artifact:": ["artifact", ...RUN_GROUP],
+    ...REST_GROUPS,
+    "Scoring:": ["connect", "output", "maxErrors", "batchSize", "json"],
   },
 };
 

@@ -2,6 +2,7 @@ import type { Case, JsonBytes } from "./case.js";
 import { type Attempt, attemptName, errorOf, sampleName, scoreAgain, scoreFirst } from "./contract_attempt.js";
 import { rewardParts, rewardWarnings } from "./contract_reward.js";
 import { runCheck, runError, runObstacle } from "./contract_run.js";
+import { spendingText } from "./contract_spending.js";
 import { observedSample, sampleFault, type SampleSources } from "./contract_sample.js";
 import {
   type ContractCheck,
@@ -177,7 +178,9 @@ function callCheck(attempts: readonly Attempt[], timeoutMs: number, durationMs: 
   const extra = { warnings: callWarnings(attempts, timeoutMs), durationMs };
   const [first] = faults;
   if (first === undefined) {
-    return passed("metric_call", "score returned on every sample, called twice on each", extra);
+    const spent = spendingText(attempts.flatMap(({ result }) => result.metricUsage ?? []));
+    const cost = spent === undefined ? "" : `; ${spent}`;
+    return passed("metric_call", `score returned on every sample, called twice on each${cost}`, extra);
   }
   const message = faults.map(({ attempt, error }) => `${attemptName(attempt)}: ${error.message}`).join("; ");
   const mend = "score must return a score and feedback for every case; what may go wrong in it, catch there";
@@ -199,6 +202,6 @@ function returnValueCheck(attempts: readonly Attempt[], metric: MetricDescriptio
   const values = first.flatMap(({ result }) =>
     result.outcome.kind === "score" ? [rounded(result.outcome.value)] : [],
   );
-  const found = hasSpec ? rewardParts(first) : `the scores are ${values.join(", ")}`;
-  return passed("metric_return_value", `a score and side info with feedback; ${found}`, { warnings });
+  const found = hasSpec ? `\n${rewardParts(first).join("\n")}` : `; the scores are ${values.join(", ")}`;
+  return passed("metric_return_value", `a score and side info with feedback${found}`, { warnings });
 }

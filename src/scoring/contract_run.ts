@@ -1,4 +1,5 @@
 import { type Attempt, errorOf, sampleName } from "./contract_attempt.js";
+import { spendingText } from "./contract_spending.js";
 import { type ContractCheck, failed, passed, skipped } from "./contract_step.js";
 import type { CaseError } from "./result.js";
 import type { MetricDescription } from "./scorer.js";
@@ -23,17 +24,34 @@ export function runCheck(first: readonly Attempt[]): ContractCheck {
   });
   const [fault] = faults;
   if (fault !== undefined) {
-    const message = faults.map(({ attempt, error }) => `${sampleName(attempt.sample)}: ${error.message}`).join("; ");
+    const messages = [...new Set(faults.map(({ error }) => error.message))];
+    const message = messages.map((said) => `${listed(samplesWith(said, faults))}: ${said}`).join("; ");
     return failed("run_return_value", message, { traceback: fault.error.traceback, durationMs });
   }
-  const took = times.map((ms) => Math.round(ms)).join(", ");
-  return passed("run_return_value", `run returned an output for every sample without one, in ${took} ms`, {
-    durationMs,
-  });
+  const made = ran.length === first.length ? "every sample" : "every sample without one";
+  const took = `${listed(times.map((ms) => String(Math.round(ms))))} ms`;
+  const spent = spendingText(ran.flatMap(({ result: { observation } }) => observation?.usage ?? []));
+  const cost = spent ?? "it made no model calls through the gateway";
+  return passed("run_return_value", `run returned an output for ${made}, in ${took}; ${cost}`, { durationMs });
 }
 
 /** What kept a sample's output from being made; `undefined` where there is one. */
 export function runError(attempt: Attempt): CaseError | undefined {
   const { isRun, output } = attempt.result;
   return isRun === true && output === undefined ? errorOf(attempt) : undefined;
+}
+
+interface Fault {
+  readonly attempt: Attempt;
+  readonly error: CaseError;
+}
+
+function samplesWith(message: string, faults: readonly Fault[]): string[] {
+  return faults.filter(({ error }) => error.message === message).map(({ attempt }) => sampleName(attempt.sample));
+}
+
+/** "1", "1 and 2", "1, 2 and 3" */
+function listed(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
 }

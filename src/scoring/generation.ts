@@ -8,7 +8,7 @@ import type { TotalFlight } from "./in_flight.js";
 import type { ModelCalls } from "./model_calls.js";
 import type { Observations } from "./observations.js";
 import type { Observed } from "./result.js";
-import { pastProxies } from "./run_environment.js";
+import { pastProxies, withoutSecrets } from "./run_environment.js";
 import { Runs } from "./runs.js";
 import { Scheduler } from "./scheduler.js";
 import type { MetricDescription } from "./scorer.js";
@@ -169,7 +169,8 @@ function loadRun(options: GenerationOptions, run: RunOptions, runs: Runs): Retur
   const printed = (line: Printed): void => {
     logPrinted(log, line, runs.caseInHand(line.worker));
   };
-  const environment = { ...run.environment, ...pastProxies(process.env, run.environment) };
+  const inherited = process.env;
+  const environment = { ...withoutSecrets(inherited), ...run.environment, ...pastProxies(inherited, run.environment) };
   return openPool({ ...pool, kind: "run", file: run.file, environment, printed }, runs, log);
 }
 

@@ -16,4 +16,13 @@ export function pastProxies(
   return { no_proxy: list, NO_PROXY: list };
 }
 
+/** Takes every variable out whose name says that it holds a secret: run code reaches models through the gateway, and nobody else as us. */
+export function withoutSecrets(inherited: NodeJS.ProcessEnv): Readonly<Record<string, undefined>> {
+  const names = Object.keys(inherited).filter((name) => SECRET_NAME.test(name));
+  return Object.fromEntries(names.map((name) => [name, undefined]));
+}
+
+/** Whole words between underscores: `AWS_SECRET_ACCESS_KEY`, `HF_TOKEN`, `SSH_AUTH_SOCK`, and not `TOKENIZERS_PARALLELISM`. */
+const SECRET_NAME =
+  /(^|_)(API|ACCESS|PRIVATE)?(KEYS?|SECRETS?|TOKENS?|PASS|(PG|DB)?PASSWORDS?|PASSWD|CREDENTIALS?|CREDS|AUTH)($|_)/i;
 const GATEWAY_HOST = "127.0.0.1";

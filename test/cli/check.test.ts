@@ -46,6 +46,32 @@ it("shows the traceback of what was raised", async () => {
   expect(code).toBe(1);
 });
 
+it("runs the artifact first, tells what each sample was measured at, and whose fault it is", async () => {
+  place.file("prompt.txt", "Hello");
+  place.file("run.py", "def run(artifact, input):\n    return artifact + input['text']\n");
+  place.file("bad_run.py", "def run(artifact, input):\n    return {1, 2}\n");
+  place.file(
+    "reward.py",
+    'from skynet import reward\nREWARD_SPEC = {"weights": {"accuracy": 1, "speed": 1, "cost": 1}, "accuracy": {}, ' +
+      '"speed": {"reference": 60000}, "cost": {"reference": 1}}\n' +
+      'def score(input, output, expected):\n    return reward(REWARD_SPEC, 1.0, "Fine as it stands.")\n',
+  );
+  const artifact = ["--artifact", "prompt.txt", "--cases", "cases.csv", "--output-columns", "label"];
+  const good = await check("--metric", "reward.py", "--run", "run.py", ...artifact);
+  expect(good.stdout).toMatch(
+    /^✓ Run return value: .* for every sample, in \d+, \d+ and \d+ ms; it made no model calls through the gateway$/m,
+  );
+  expect(good.stdout).toMatch(
+    /^✓ Metric return value: .*\n {4}sample 1 scored 1: accuracy 1, speed 1 \([\d.]+ ms\), cost 1 \(\$0\)\n {4}sample 2 /m,
+  );
+  expect(good.code).toBe(0);
+  const bad = await check("--metric", "reward.py", "--run", "bad_run.py", ...artifact);
+  expect(bad.stdout).toMatch(/^✗ Run return value: sample 1, sample 2 and sample 3: run returned a set, /m);
+  expect(bad.stdout).not.toContain("Traceback");
+  expect(bad.stdout).toContain("The run code breaks its contract: 4 passed, 1 failed, 2 skipped");
+  expect(bad.code).toBe(1);
+});
+
 it("skips the checks that need cases where there are none", async () => {
   const { code, stdout } = await check("--metric", "good.py");
   expect(stdout).toMatch(/– Sample cases: /);

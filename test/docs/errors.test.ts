@@ -26,6 +26,14 @@ describe("docs/errors.md has each", () => {
     expect(others).toEqual(["OK", "DEADLINE_EXCEEDED"]);
   });
 
+  it("kind of failure of a model call, and no other", () => {
+    const source = readFileSync("src/model/call_error.ts", "utf8");
+    const union = /type ModelCallErrorKind =(.*?)\n\n/s.exec(source)?.[1] ?? "";
+    const kinds = [...union.matchAll(/\| "(\w+)"/g)].map(([, kind]) => kind);
+    expect(kinds).toContain("no_model");
+    expect(rows("When a model call fails")).toEqual(kinds);
+  });
+
   it("exit code of the command, and no other", () => {
     expect(rows("The exit codes of `skynet-scorer`").map(Number)).toEqual(Object.values(EXIT));
   });

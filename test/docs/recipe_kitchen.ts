@@ -10,12 +10,15 @@ import type { Recipe } from "./recipes.js";
 
 /** What the recipes say, and what is replaced by the address that the test's own sidecar has. */
 const WRITTEN_ADDRESS = "localhost:50051";
+/** The same for the model server. */
+const WRITTEN_MODELS = "http://127.0.0.1:8080/v1";
 
 /** Runs recipes as a reader would: in a folder of their own, with the built command where `npx` finds it. */
 export class RecipeKitchen {
   readonly folder = mkdtempSync(join(tmpdir(), "skynet-recipes-"));
   private readonly servers: { readonly process: ChildProcess; readonly pid: number }[] = [];
   private address = WRITTEN_ADDRESS;
+  private models = WRITTEN_MODELS;
 
   /** @param contents a folder whose files the recipes find in theirs */
   constructor(contents?: string) {
@@ -34,6 +37,8 @@ export class RecipeKitchen {
         return this.runCommand(recipe);
       case "serve":
         return this.serve(recipe);
+      case "models":
+        return this.serveModels(recipe);
       case "begins":
         expect(readFileSync(join(this.folder, recipe.argument), "utf8")).toMatch(beginning(recipe.text));
     }
@@ -50,7 +55,7 @@ export class RecipeKitchen {
   }
 
   private async runCommand({ text, argument }: Recipe): Promise<void> {
-    const child = this.spawn(text.replaceAll(WRITTEN_ADDRESS, this.address));
+    const child = this.spawn(text);
     let output = "";
     child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
     child.stderr?.on("data", (data: Buffer) => (output += data.toString()));
@@ -61,30 +66,53 @@ export class RecipeKitchen {
 
   /** Resolves when the sidecar has told its address. */
   private async serve({ text }: Recipe): Promise<void> {
-    const child = this.spawn(`exec ${text}`, { SKYNET_SCORER_LISTEN: "127.0.0.1:0" });
-    let log = "";
-    child.stderr?.on("data", (data: Buffer) => (log += data.toString()));
-    if (child.stdout === null) throw new Error("the command has no standard output");
-    const ended = once(child, "close").then(([code]) => {
-      throw new Error(`the sidecar ended with exit code ${String(code)} before it served: ${log}`);
-    });
-    const [line] = (await Promise.race([once(createInterface(child.stdout), "line"), ended])) as [string];
-    ended.catch(() => undefined);
-    const { addresses, pid } = JSON.parse(line) as { addresses: string[]; pid: number };
+    const child = this.spawn(`exec ${text}`, { env: { SKYNET_SCORER_LISTEN: "127.0.0.1:0" } });
+    const { addresses, pid } = JSON.parse(await this.firstLine(child)) as { addresses: string[]; pid: number };
     this.servers.push({ process: child, pid });
     this.address = addresses[0] ?? "";
     expect(this.address).toMatch(/^127\.0\.0\.1:\d+$/);
   }
 
-  private spawn(command: string, env: Record<string, string> = {}): ChildProcess {
+  /** Of npm's script the program that it names is run, in the top folder as npm would, on a free port. */
+  private async serveModels({ text }: Recipe): Promise<void> {
+    expect(text).toMatch(/^npm run model-server -- --port 8080\b/);
+    const command = text.replace("npm run model-server -- --port 8080", `exec ${MODEL_SERVER} --port 0`);
+    const child = this.spawn(command, { cwd: "." });
+    const { url } = JSON.parse(await this.firstLine(child)) as { url: string };
+    if (child.pid === undefined) throw new Error("the model server has no process");
+    this.servers.push({ process: child, pid: child.pid });
+    this.models = url;
+  }
+
+  /** What a server says first. Throws where it ends before. */
+  private async firstLine(child: ChildProcess): Promise<string> {
+    let log = "";
+    child.stderr?.on("data", (data: Buffer) => (log += data.toString()));
+    if (child.stdout === null) throw new Error("the command has no standard output");
+    const ended = once(child, "close").then(([code]) => {
+      throw new Error(`the command ended with exit code ${String(code)} before it served: ${log}`);
+    });
+    const [line] = (await Promise.race([once(createInterface(child.stdout), "line"), ended])) as [string];
+    ended.catch(() => undefined);
+    return line;
+  }
+
+  private spawn(text: string, { cwd = this.folder, env = {} }: SpawnOptions = {}): ChildProcess {
+    const command = text.replaceAll(WRITTEN_ADDRESS, this.address).replaceAll(WRITTEN_MODELS, this.models);
     return spawn("bash", ["-e", "-o", "pipefail", "-c", command], {
-      cwd: this.folder,
+      cwd,
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, PATH: PATH_WITH_TOOLS, ...env },
     });
   }
 }
 
+interface SpawnOptions {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+}
+
+const MODEL_SERVER = "node test/model_server/run.mjs";
 const BUNDLE = resolve("dist", "skynet-scorer.js");
 const PATH_WITH_TOOLS = [resolve(".tools", "bin"), process.env["PATH"] ?? ""].join(delimiter);
 

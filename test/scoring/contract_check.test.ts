@@ -163,11 +163,11 @@ describe("run code", () => {
     message: "KeyError: 'prompt' (run.py, line 3)",
     traceback: "Traceback of the run",
   };
-  const measured = (runMs: number, cost: Cost): Observed => ({
-    id: "obs-1",
-    runMs,
-    usage: { ...new Meter().usage(), calls: 1, cost },
-  });
+  const measured = (runMs: number, cost: Cost): Observed => {
+    const meter = new Meter();
+    meter.record({ usage: undefined, cost });
+    return { id: "obs-1", runMs, usage: meter.usage() };
+  };
 
   test("each sample without output is run once, and scored twice with the same output and measurements", async () => {
     const scorer = new FakeScorer();
@@ -177,7 +177,7 @@ describe("run code", () => {
     expect(checks[4]).toMatchObject({
       step: "run_return_value",
       status: "passed",
-      message: "run returned an output for every sample without one, in 12 ms",
+      message: "run returned an output for every sample without one, in 12 ms; its 1 model call cost $0.01",
       durationMs: 12.4,
     });
     expect(verdictOf(checks)).toMatchObject({ passed: true, counts: { passed: 7 } });
@@ -187,6 +187,18 @@ describe("run code", () => {
       ["a", '"from the run"', observation],
       ["b", '"x"', undefined],
     ]);
+  });
+
+  test("that fails alike on several samples is told once for all of them", async () => {
+    const scorer = new FakeScorer();
+    scorer.run = ({ id }) => (id === "c" ? { ...failing, message: "another" } : failing);
+    const checks = await run({
+      scorer,
+      metric: withRun,
+      artifact,
+      samples: [bare(0, "a"), bare(1, "b"), bare(2, "c")],
+    });
+    expect(checks[4]?.message).toBe(`sample 1 ("a") and sample 2 ("b"): ${failing.message}; sample 3 ("c"): another`);
   });
 
   test("that fails is told with its message and traceback; the other samples are scored", async () => {
@@ -296,11 +308,13 @@ describe("run code", () => {
         observation: measured(4000, { usd: undefined, reason: "no price is known" }),
       });
       const checks = await run({ scorer, metric, artifact, samples: [bare(0, "a"), sample(1, "b")] });
-      const unseen = "(not measured: the sample brings its output, without an observation)";
+      const unseen = "(time and cost were not measured: the sample brings its output, without an observation)";
       expect(checks.at(-1)?.message).toBe(
-        "a score and side info with feedback; " +
-          'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5, cost 0 (not measured: no price is known); ' +
-          `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5 ${unseen}, cost 0 ${unseen}`,
+        [
+          "a score and side info with feedback",
+          'sample 1 ("a") scored 0.8: accuracy 1, speed 0.5 (4000 ms), cost 0 (not measured: no price is known)',
+          `sample 2 ("b") scored 0.8: accuracy 1, speed 0.5, cost 0 ${unseen}`,
+        ].join("\n"),
       );
     });
 

@@ -18,12 +18,13 @@ def encode_output(output: object) -> bytes:
     """The output as JSON in UTF-8, tuples as lists. Raises `ReturnValueError` for what JSON cannot hold."""
     try:
         return to_utf8(json_encode(output))
-    except Exception as error:
+    except Exception:
         where, what = next(_unfit(output, "output", 0), ("output", "something that cannot be written"))
         came = f"run returned {a_type(output)}" + ("" if where == "output" else f", in which {where} is {what}")
         if where == "output" and what != a_type(output):
             came = f"run returned {what}"
-        raise ReturnValueError(f"{came}, which JSON cannot hold; {ADVICE}") from error
+        # The message says it all; a traceback would show this package's inside, and none of the run code.
+        raise ReturnValueError(f"{came}, which JSON cannot hold; {ADVICE}") from None
 
 
 def _unfit(value: object, where: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@ import { SingleBar } from "cli-progress";
 import { performance } from "node:perf_hooks";
 
 import { cutToWidth } from "../terminal_text.js";
+import { shortCost } from "./spending.js";
 import type { Tally } from "./tally.js";
 
 /** Tells how far a run is. */
@@ -112,14 +113,15 @@ class Rate {
   }
 }
 
-/** One line that fits the terminal: the words first, the bar in the room that is left. */
+/** One line that fits the terminal: the words first, fewer where they must be, and the bar in the room that is left. */
 export function progressLine(
   tally: Tally | undefined,
   total: number,
   rate: { perSecond(): number },
   width: number,
 ): string {
-  const words = progressText(tally, total, rate);
+  const long = progressText(tally, total, rate);
+  const words = width - long.length - 2 < LEAST_BAR_WIDTH ? progressText(tally, total, rate, SHORT) : long;
   // The last column stays free: some terminals wrap when it is written.
   const room = Math.min(MOST_BAR_WIDTH, width - words.length - 2);
   if (room < LEAST_BAR_WIDTH) return cutToWidth(words, width - 1);
@@ -127,26 +129,40 @@ export function progressLine(
   return `${"█".repeat(full)}${"░".repeat(room - full)} ${words}`;
 }
 
-function progressText(tally: Tally | undefined, total: number, rate: { perSecond(): number }): string {
+interface Words {
+  readonly rate: string;
+  /** Between a run's time and its cost. */
+  readonly runCost: string;
+}
+
+const LONG: Words = { rate: " cases/s", runCost: "  runs " };
+const SHORT: Words = { rate: "/s", runCost: " " };
+
+function progressText(
+  tally: Tally | undefined,
+  total: number,
+  rate: { perSecond(): number },
+  words: Words = LONG,
+): string {
   const done = tally?.results ?? 0;
   const mean = tally?.score.mean;
   const errors = tally?.errorCount ?? 0;
   return [
     `${done.toLocaleString("en")}/${total.toLocaleString("en")}`,
-    `${Math.round(rate.perSecond()).toLocaleString("en")} cases/s`,
+    `${Math.round(rate.perSecond()).toLocaleString("en")}${words.rate}`,
     `mean ${mean === undefined ? "–" : mean.toFixed(4)}`,
     `${errors.toLocaleString("en")} ${errors === 1 ? "error" : "errors"}`,
-    ...measured(tally),
+    ...(tally === undefined ? [] : measured(tally, words)),
   ].join("  ");
 }
 
 /** Of runs and judges, where there are any: the median run, and what was spent. */
-function measured(tally: Tally | undefined): string[] {
-  const [median] = tally?.runMs.at(0.5) ?? [];
+function measured({ runMs, runCost, metricCost }: Tally, words: Words): string[] {
+  const [median] = runMs.at(0.5);
+  const time = median === undefined ? "run" : `run ${median < 10 ? median.toFixed(1) : median.toFixed(0)} ms`;
   return [
-    ...(median === undefined ? [] : [`run ${median < 10 ? median.toFixed(1) : median.toFixed(0)} ms`]),
-    ...(tally === undefined || tally.runCost.usd === 0 ? [] : [`runs $${tally.runCost.usd.toFixed(4)}`]),
-    ...(tally === undefined || tally.metricCost.usd === 0 ? [] : [`judge $${tally.metricCost.usd.toFixed(4)}`]),
+    ...(runCost.cases === 0 ? [] : [`${time}${runCost.isAny ? `${words.runCost}${shortCost(runCost)}` : ""}`]),
+    ...(metricCost.cases === 0 ? [] : [`judge ${shortCost(metricCost)}`]),
   ];
 }
 

@@ -3,8 +3,9 @@ import Table from "cli-table3";
 import type { CaseSet } from "../cases/read_cases.js";
 import { cutToWidth, oneLine, stdoutColors as pc } from "../terminal_text.js";
 import type { RunOutcome } from "./run.js";
+import { type Spending, costText, notMeasuredText, spendingJson } from "./spending.js";
 import type { RunningStatistics } from "./statistics.js";
-import type { LowCase, Spending, Tally } from "./tally.js";
+import type { LowCase, Tally } from "./tally.js";
 
 /** What a summary tells of beside the run's outcome. */
 export interface SummaryParts {
@@ -37,7 +38,7 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
     ...(p50 === undefined || p99 === undefined
       ? []
       : [`metric time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
-    ...measuredFacts(tally),
+    ...measuredFacts(tally, width),
     `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
   ];
   blocks.push(facts.join("\n"));
@@ -47,24 +48,32 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
 }
 
 /** What runs took and cost, and apart from that what the metric's own model calls cost. */
-function measuredFacts({ runMs, runCost, metricCost }: Tally): string[] {
+function measuredFacts({ runMs, runsOfUnknownTime, runCost, metricCost }: Tally, width: number): string[] {
   const [p50, p99] = runMs.at(0.5, 0.99);
+  const unknown = runsOfUnknownTime === 0 ? [] : [`not measured for ${count(runsOfUnknownTime, "case")}`];
+  const known = p50 === undefined || p99 === undefined ? [] : [`p50 ${milliseconds(p50)}`, `p99 ${milliseconds(p99)}`];
   return [
-    ...(p50 === undefined || p99 === undefined ? [] : [`run time p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`]),
-    ...(runCost.cases === 0 ? [] : [`runs cost ${spendingText(runCost)}`]),
-    ...(metricCost.cases === 0 ? [] : [`the metric's model calls cost ${spendingText(metricCost)}`]),
+    ...(runCost.cases === 0 ? [] : [`run time ${[...known, ...unknown].join(", ")}`]),
+    ...spendingFacts("run", runCost, width),
+    ...spendingFacts("judge", metricCost, width),
   ];
 }
 
-function spendingText({ usd, cases, notMeasured }: Spending): string {
-  const known = `$${usd.toFixed(6)}`;
-  return notMeasured === 0
-    ? known
-    : `${known}, without ${number(notMeasured)} of ${number(cases)} cases whose cost was not measured`;
+function spendingFacts(whose: string, spending: Spending, width: number): string[] {
+  if (spending.cases === 0) return [];
+  const note = notMeasuredText(spending);
+  return [`${whose} cost ${costText(spending)}`, ...(note === undefined ? [] : wrapped(oneLine(note), width))];
 }
 
-function spendingJson({ usd, cases, notMeasured }: Spending): object {
-  return { usd, cases, cases_not_measured: notMeasured };
+/** Lines that fit, set in; a word that does not is left whole. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`  ${word}`);
+  }
+  return lines;
 }
 
 /** The summary for machines; what is not known is null. */
@@ -83,9 +92,9 @@ export function summaryJson({ cases, run, output, metricFingerprint }: SummaryPa
     score: statisticsJson(tally.score),
     scores: Object.fromEntries([...tally.named].map(([name, statistics]) => [name, statisticsJson(statistics)])),
     metric_ms: { p50, p99 },
-    run_ms: { p50: runP50, p99: runP99 },
+    run_ms: { p50: runP50, p99: runP99, cases_not_measured: tally.runsOfUnknownTime },
     run_cost: spendingJson(tally.runCost),
-    metric_cost: spendingJson(tally.metricCost),
+    judge_cost: spendingJson(tally.metricCost),
     scoring_seconds: scoringMs / 1000,
     cases_per_second: perSecond(run),
     lowest: tally.lowest.map(({ id, index, value, feedback }) => ({

@@ -1,4 +1,5 @@
-import { CaseErrorCode, type CaseResult } from "../../gen/skynet/scoring/v1/case_pb.js";
+import { CaseErrorCode, type CaseResult, type Observation } from "../../gen/skynet/scoring/v1/case_pb.js";
+import { Spending } from "./spending.js";
 import { Percentiles, RunningStatistics } from "./statistics.js";
 
 /** A case with a low score, for the summary. */
@@ -16,22 +17,6 @@ export interface ErrorKind {
   readonly first: { readonly index: number; readonly id: string; readonly message: string };
 }
 
-/** Adds up what cases cost. */
-export class Spending {
-  /** Cases that cost something, or may have. */
-  cases = 0;
-  /** US dollars of those whose cost was measured. */
-  usd = 0;
-  /** Those whose cost was not measured. */
-  notMeasured = 0;
-
-  add(usd: number | undefined): void {
-    this.cases += 1;
-    if (usd === undefined) this.notMeasured += 1;
-    else this.usd += usd;
-  }
-}
-
 /** Adds results up as they come; its size does not grow with them but for 8 bytes each. */
 export class Tally {
   /** Results that came, scores and errors. */
@@ -44,6 +29,8 @@ export class Tally {
   readonly metricMs = new Percentiles();
   /** Of runs that the sidecar made or that were observed. */
   readonly runMs = new Percentiles();
+  /** Cases whose run was observed, and its time all the same not measured. */
+  runsOfUnknownTime = 0;
   readonly runCost = new Spending();
   /** Of the metric's own model calls. */
   readonly metricCost = new Spending();
@@ -57,9 +44,8 @@ export class Tally {
     // 0: the metric was never called on it.
     if (metricMs > 0) this.metricMs.add(metricMs);
     const { observation, metricUsage } = result;
-    if (observation?.runMs !== undefined) this.runMs.add(observation.runMs);
-    if (observation !== undefined) this.runCost.add(observation.costUsd);
-    if (metricUsage !== undefined) this.metricCost.add(metricUsage.costUsd);
+    if (observation !== undefined) this.#addRun(observation);
+    if (metricUsage !== undefined) this.metricCost.add(metricUsage, metricUsage.costUsd);
     if (outcome.case === "score") {
       const { value, feedback, scores } = outcome.value;
       this.score.add(value);
@@ -76,6 +62,12 @@ export class Tally {
     const kind = this.errors.get(code);
     if (kind !== undefined) kind.count += 1;
     else this.errors.set(code, { count: 1, first: { index, id, message: outcome.value?.message ?? "" } });
+  }
+
+  #addRun({ runMs, costUsd, costNotMeasuredReason, usage }: Observation): void {
+    if (runMs === undefined) this.runsOfUnknownTime += 1;
+    else this.runMs.add(runMs);
+    this.runCost.add(usage, costUsd, costNotMeasuredReason);
   }
 
   #addLow(low: LowCase): void {

@@ -1,7 +1,7 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import type { CaseErrorCode, CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
-import { CaseResultSchema } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
+import { CaseResultSchema, ModelUsageSchema, ObservationSchema } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 
 /** A result with a score. */
 export function scored(
@@ -21,4 +21,14 @@ export function scored(
 /** A result with an error. */
 export function failed(index: number, code: CaseErrorCode, message = "it failed"): CaseResult {
   return create(CaseResultSchema, { index, outcome: { case: "error", value: { code, message } }, timing: {} });
+}
+
+/** A result with what was measured of its run. */
+export function observed(index: number, observation: MessageInitShape<typeof ObservationSchema>): CaseResult {
+  return { ...scored(index, 1), observation: create(ObservationSchema, { id: `obs-${index}`, ...observation }) };
+}
+
+/** A result whose metric has called a model. */
+export function judged(index: number, usage: MessageInitShape<typeof ModelUsageSchema>): CaseResult {
+  return { ...scored(index, 1), metricUsage: create(ModelUsageSchema, usage) };
 }

@@ -90,7 +90,7 @@ class DescribeMetricRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeMetricResponse(_message.Message):
-    __slots__ = ("loaded", "load_error", "fingerprint", "file", "arguments", "is_async", "reward_spec_json", "python_version", "start_method", "start_method_reason", "metric_timeout_ms", "workers", "version")
+    __slots__ = ("loaded", "load_error", "fingerprint", "file", "arguments", "is_async", "reward_spec_json", "python_version", "start_method", "start_method_reason", "metric_timeout_ms", "workers", "version", "run_file", "run_timeout_ms", "metric_usage", "gateway_usage", "max_cost_usd")
     LOADED_FIELD_NUMBER: _ClassVar[int]
     LOAD_ERROR_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +104,11 @@ class DescribeMetricResponse(_message.Message):
     METRIC_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    RUN_FILE_FIELD_NUMBER: _ClassVar[int]
+    RUN_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    METRIC_USAGE_FIELD_NUMBER: _ClassVar[int]
+    GATEWAY_USAGE_FIELD_NUMBER: _ClassVar[int]
+    MAX_COST_USD_FIELD_NUMBER: _ClassVar[int]
     loaded: bool
     load_error: str
     fingerprint: str
@@ -117,4 +122,9 @@ class DescribeMetricResponse(_message.Message):
     metric_timeout_ms: float
     workers: int
     version: str
-    def __init__(self, loaded: bool = ..., load_error: _Optional[str] = ..., fingerprint: _Optional[str] = ..., file: _Optional[str] = ..., arguments: _Optional[int] = ..., is_async: bool = ..., reward_spec_json: _Optional[str] = ..., python_version: _Optional[str] = ..., start_method: _Optional[str] = ..., start_method_reason: _Optional[str] = ..., metric_timeout_ms: _Optional[float] = ..., workers: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+    run_file: str
+    run_timeout_ms: float
+    metric_usage: _case_pb2.ModelUsage
+    gateway_usage: _case_pb2.ModelUsage
+    max_cost_usd: float
+    def __init__(self, loaded: bool = ..., load_error: _Optional[str] = ..., fingerprint: _Optional[str] = ..., file: _Optional[str] = ..., arguments: _Optional[int] = ..., is_async: bool = ..., reward_spec_json: _Optional[str] = ..., python_version: _Optional[str] = ..., start_method: _Optional[str] = ..., start_method_reason: _Optional[str] = ..., metric_timeout_ms: _Optional[float] = ..., workers: _Optional[int] = ..., version: _Optional[str] = ..., run_file: _Optional[str] = ..., run_timeout_ms: _Optional[float] = ..., metric_usage: _Optional[_Union[_case_pb2.ModelUsage, _Mapping]] = ..., gateway_usage: _Optional[_Union[_case_pb2.ModelUsage, _Mapping]] = ..., max_cost_usd: _Optional[float] = ...) -> None: ...

@@ -149,7 +149,7 @@ export type ObservationBegan = Message<"skynet.scoring.v1.ObservationBegan"> & {
 
   /**
    * The key under which the run's model calls through the gateway are metered,
-   * until the observation ends.
+   * until the observation ends: the API key for `/v1` at the sidecar's address.
    *
    * @generated from field: string gateway_token = 2;
    */
@@ -194,8 +194,6 @@ export const ObservationErrorSchema: GenMessage<ObservationError> = /*@__PURE__*
 /**
  * Measures runs of an artifact that the engine does itself.
  *
- * Not available yet: every call ends with UNIMPLEMENTED.
- *
  * @generated from service skynet.scoring.v1.ObservationService
  */
 export const ObservationService: GenService<{
@@ -207,7 +205,8 @@ export const ObservationService: GenService<{
    * monotonic clock and its meter of model calls. Answers come in the order of the
    * requests. A request that cannot be carried out is answered with an error that
    * says why, and the stream goes on. A stream without requests is valid. When the
-   * stream ends, its open observations are dropped.
+   * stream ends, its open observations are dropped; those that ended stay until a
+   * case has used them.
    *
    * @generated from rpc skynet.scoring.v1.ObservationService.Observe
    */
