@@ -39,10 +39,7 @@ class ReversingScorer extends FakeScorer {
 describe("score", () => {
   test("gives results as they come, and the fingerprint before the first of them", async () => {
     const fingerprints: string[] = [];
-    const batches = stream(
-      [item(0), item(1)],
-      [item(2)],
-    );
+    const batches = stream([item(0), item(1)], [item(2)]);
     const results = new ScoreService(new ReversingScorer(), MESSAGE_BYTES).score(batches, contextOf(fingerprints));
     expect(fingerprints).toEqual([METRIC.fingerprint]);
     const indexes: number[] = [];

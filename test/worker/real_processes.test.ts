@@ -452,12 +452,18 @@ describe("the private folder", () => {
   test.each([
     ["nonsense", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
     ["another message", frame({ type: "ready" })],
-    ["the template's name", frame({ type: "hello", role: "template", worker: 0, pid: 1, python: "3", executable: "", clock_ns: 1 })],
+    [
+      "the template's name",
+      frame({ type: "hello", role: "template", worker: 0, pid: 1, python: "3", executable: "", clock_ns: 1 }),
+    ],
     [
       "an unknown worker's name",
       frame({ type: "hello", role: "worker", worker: 99, pid: 1, python: "3", executable: "", clock_ns: 1 }),
     ],
-    ["a living worker's name", frame({ type: "hello", role: "worker", worker: 1, pid: 1, python: "3", executable: "", clock_ns: 1 })],
+    [
+      "a living worker's name",
+      frame({ type: "hello", role: "worker", worker: 1, pid: 1, python: "3", executable: "", clock_ns: 1 }),
+    ],
   ])("hangs up on a stranger that says %s", async (_, words) => {
     const pool = await open("exact_match.py");
     const worker = await pool.startOne();
