@@ -3,7 +3,7 @@ import { UsageError } from "./exit.js";
 import { prettyPrinter } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import { type ReadOptions, flagOf, variableOf } from "./options.js";
-import { METRIC_OPTIONS } from "./serve.js";
+import { METRIC_OPTIONS, checkMetricOptions } from "./serve.js";
 import { startSidecarProcess } from "./sidecar_process.js";
 
 /** The options that say which sidecar a command uses. */
@@ -38,6 +38,7 @@ export async function openClient(
       },
     };
   }
+  checkMetricOptions(options);
   const { values } = options;
   const onTerminal = process.stderr.isTTY && values.logFormat !== "json";
   const pretty = onTerminal ? await prettyPrinter() : undefined;

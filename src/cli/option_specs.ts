@@ -61,7 +61,7 @@ export const OPTION_SPECS = {
   },
   maxWorkers: {
     flags: "--max-workers <n>",
-    help: "most workers at a time",
+    help: "most workers at a time, where --workers does not fix their number",
     expected: "a whole number from 1 to 1024",
     fallback: "64",
     schema: one(whole(1, 1024)),
@@ -177,14 +177,14 @@ export const OPTION_SPECS = {
   },
   stopWithStdin: {
     flags: "--stop-with-stdin",
-    help: "stop when standard input ends; for programs that start a sidecar, so that it never outlives them",
+    help: "stop when standard input ends; for programs that start a sidecar, so that it never outlives them; its own start and end are then logged at debug",
     expected: "true or false",
     fallback: "false",
     schema: one(flag()),
   },
   logLevel: {
     flags: "--log-level <level>",
-    help: "least serious entry that is logged: debug, info, warn or error",
+    help: "least serious entry that is logged: debug, info, warn, error or silent",
     expected: "one of debug, info, warn, error, silent",
     fallback: "info",
     schema: one(z.enum(["debug", "info", "warn", "error", "silent"])),

@@ -64,11 +64,20 @@ export function parseArguments(
     if (error.exitCode === 0) return EXIT.ok;
     if (error.code === "commander.help")
       throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
-    throw new UsageError(`${error.message.replace(/^error: /, "").replaceAll("\n", " ")}; see skynet-scorer --help`);
+    throw new UsageError(`${asOneClause(error.message)}; see skynet-scorer --help`);
   }
   if (invocation === undefined)
     throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
   return invocation;
+}
+
+/** commander's message, ready for more to follow it. */
+function asOneClause(message: string): string {
+  return message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/\. Expected /, ": expected ")
+    .replace(/\.$/, "");
 }
 
 function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionName, Option> {

@@ -3,6 +3,7 @@ import { CommandError, EXIT, UsageError } from "./exit.js";
 import { SIDECAR_OPTIONS, openClient } from "./open_client.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
+import { checkOutput } from "./score/output_guard.js";
 import { type Progress, startProgress } from "./score/progress.js";
 import { ResultsFile } from "./score/results_file.js";
 import { type RunEnd, type RunOutcome, runCases } from "./score/run.js";
@@ -23,6 +24,16 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
   const { values } = options;
   if (values.cases === undefined)
     throw new UsageError("--cases: which cases? Give --cases FILE, or --cases - for standard input");
+  if (values.output !== undefined) {
+    checkOutput(options.asGiven("output"), values.output, [
+      { what: "the metric", path: values.metric },
+      { what: "the file of the cases", path: values.cases },
+      { what: "the run code", path: values.run },
+      { what: "the artifact", path: values.artifact },
+      { what: "the file of prices", path: values.prices },
+      { what: "the Python interpreter", path: values.python },
+    ]);
+  }
   const stop = abortOn(["SIGINT", "SIGTERM", "SIGHUP"], EXIT.interrupted);
   const cases = await readCasesOf(values.cases, values, values, stop.signal);
 
@@ -35,7 +46,7 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
   try {
     const metric = await client.describe();
     if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}`);
-    const file = values.output === undefined ? undefined : await ResultsFile.open(values.output);
+    const file = values.output === undefined ? undefined : new ResultsFile(values.output);
     progress = startProgress(cases.lines.length, process.stderr);
     const run = await runCases({ client, cases, progress, file, maxErrors: values.maxErrors, signal: stop.signal });
     progress = undefined;
@@ -64,13 +75,17 @@ async function conclude(
   const { end, tally } = run;
   if (end.kind !== "complete") {
     const why = await reason(end, explain);
-    const kept = parts.output === undefined ? "" : `; ${parts.output.path} has ${String(parts.output.written)} of them`;
+    const kept = parts.output === undefined ? "" : `; ${keptIn(parts.output)}`;
     process.stderr.write(
       `skynet-scorer: ${why}: ${String(tally.results)} of ${String(parts.cases.lines.length)} cases have a result${kept}\n`,
     );
   }
   if (end.kind === "interrupted") return EXIT.interrupted;
   return end.kind === "complete" && tally.errorCount === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function keptIn({ path, written }: { readonly path: string; readonly written: number }): string {
+  return written === 0 ? `nothing was written to ${path}` : `${path} has ${String(written)} of them`;
 }
 
 async function reason(

@@ -10,6 +10,7 @@ import { CommandError, EXIT, UsageError } from "./exit.js";
 import { openLog } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
+import { checkPython } from "./python_option.js";
 import { Reloader, watchMetric } from "./reloader.js";
 import { abortOn, aborted } from "./stop_signals.js";
 import { packageVersion } from "./version.js";
@@ -49,9 +50,11 @@ export const SERVE_OPTIONS = [
 type ServeOptions = ReadOptions<(typeof SERVE_OPTIONS)[number]>;
 
 /** `skynet-scorer serve`: loads the metric, listens, says so in one line on standard output, and serves until it is told to stop. */
-export async function serve({ values }: ServeOptions): Promise<number> {
+export async function serve(options: ServeOptions): Promise<number> {
+  const { values } = options;
   if (values.metric === undefined)
     throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
+  checkMetricOptions(options);
   const metric = resolve(values.metric);
   const log = await openLog(values.logLevel, values.logFormat);
   const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
@@ -111,6 +114,18 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     await models.close();
   }
   return EXIT.ok;
+}
+
+/** What no single option shows to be wrong. Throws before anything is started. */
+export function checkMetricOptions({
+  values,
+  origins,
+  asGiven,
+}: Pick<ReadOptions<(typeof METRIC_OPTIONS)[number]>, "values" | "origins" | "asGiven">): void {
+  checkPython(asGiven("python"), values.python, process.env);
+  if (values.workers !== undefined && origins.get("maxWorkers") !== "default" && values.workers > values.maxWorkers) {
+    throw new UsageError(`${asGiven("workers")}: ${asGiven("maxWorkers")} allows fewer; leave one of the two out`);
+  }
 }
 
 /** The first line on standard output, which tells whoever started the sidecar where it is and whether it can score. */

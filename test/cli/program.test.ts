@@ -70,6 +70,8 @@ describe("what no command understands", () => {
   });
 
   it("a word too many is refused", () => {
-    expect(() => parse("score", "cases.csv")).toThrow(UsageError);
+    expect(() => parse("score", "cases.csv")).toThrow(
+      new UsageError("too many arguments for 'score': expected 0 arguments but got 1; see skynet-scorer --help"),
+    );
   });
 });

@@ -1,6 +1,5 @@
-import { distance } from "fastest-levenshtein";
-
 import { UsageError } from "../exit.js";
+import { nearest } from "../nearest.js";
 import { JsonTextError, readArray, readObject } from "./json_text.js";
 import type { Row } from "./row.js";
 import type { CaseSource } from "./source.js";
@@ -135,16 +134,6 @@ function childrenOf(value: Uint8Array): ReadonlyMap<string, Uint8Array> | undefi
     throw error;
   }
   return children;
-}
-
-function nearest(name: string, known: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const steps = distance(name.toLowerCase(), candidate.toLowerCase());
-    if (steps < least) [best, least] = [candidate, steps];
-  }
-  return best;
 }
 
 /** Names that an error lists; more would bury what it says. */

@@ -24,8 +24,10 @@ function toJsonString(cell: string): Uint8Array {
 }
 
 function checkHeader(source: CaseSource, line: number, names: readonly string[]): readonly string[] {
+  const places = new Map<string, number>();
   names.forEach((name, place) => {
-    const first = names.indexOf(name);
+    const first = places.get(name) ?? place;
+    places.set(name, first);
     if (name === "" && names.length > 1) {
       throw caseFileError(
         source,
@@ -34,11 +36,10 @@ function checkHeader(source: CaseSource, line: number, names: readonly string[])
       );
     }
     if (first < place) {
-      const places = `${String(first + 1)} and ${String(place + 1)}`;
       throw caseFileError(
         source,
         line,
-        `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`,
+        `columns ${String(first + 1)} and ${String(place + 1)} are both called ${JSON.stringify(name)}; give each a name of its own`,
       );
     }
   });

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 
 import { UsageError } from "../exit.js";
+import { wordsFor } from "../input_file.js";
 
 /** Where cases come from, and how errors name it. */
 export interface CaseSource {
@@ -81,8 +82,7 @@ async function* readable(name: string, stream: NodeJS.ReadableStream): AsyncGene
     for await (const chunk of stream) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
   } catch (error) {
     if (!(error instanceof Error) || error.name === "AbortError") throw error;
-    const code = "code" in error ? String(error.code) : "";
-    throw new UsageError(`cannot read the cases from ${name}: ${READ_ERRORS[code] ?? error.message}`);
+    throw new UsageError(`cannot read the cases from ${name}: ${wordsFor(error)}`);
   }
 }
 
@@ -120,9 +120,3 @@ const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Large enough that a chunk's fixed cost does not show. */
 const CHUNK_BYTES = 1024 * 1024;
-
-const READ_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
-  EISDIR: "it is a folder",
-  EACCES: "permission denied",
-};

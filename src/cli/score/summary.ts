@@ -41,7 +41,13 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
     `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
   ];
   blocks.push(facts.join("\n"));
-  if (output !== undefined) blocks.push(`${count(output.written, "result")} in ${output.path}`);
+  if (output !== undefined) {
+    blocks.push(
+      output.written === 0
+        ? `nothing was written to ${output.path}`
+        : `${count(output.written, "result")} in ${output.path}`,
+    );
+  }
   // The table pads its last column too; blanks at the end of a line are in the way of whoever copies it.
   return `${blocks.join("\n\n").replace(/ +$/gm, "")}\n`;
 }
