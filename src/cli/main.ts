@@ -30,7 +30,7 @@ const SIDECAR_GROUPS = {
 } as const;
 
 const COMMANDS: CommandOptions = {
-  serve: { ...SIDECAR_GROUPS, "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin"] },
+  serve: { ...SIDECAR_GROUPS, "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin", "privateFolder"] },
   check: { "Cases:": CASE_OPTIONS, ...SIDECAR_GROUPS, "Running:": ["connect", "json"] },
   score: {
     "Cases:": CASE_OPTIONS,
@@ -46,6 +46,11 @@ function report(error: unknown): number {
     return error.exitCode;
   }
   if (error instanceof Error && error.name === "AbortError") return EXIT.interrupted;
+  // The system refused something: no fault of the program, and its stack says nothing to whoever has to act.
+  if (error instanceof Error && "syscall" in error) {
+    process.stderr.write(`skynet-scorer: ${error.message}\n`);
+    return EXIT.failed;
+  }
   process.stderr.write(`skynet-scorer: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return EXIT.failed;
 }

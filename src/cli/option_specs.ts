@@ -14,6 +14,8 @@ export interface OptionSpec {
   /** Gets every text that was given, in order; an option without a value gives "true". */
   readonly schema: z.ZodType<unknown, string[]>;
   readonly isRepeatable?: boolean;
+  /** For this program's own use: `--help` does not show it. */
+  readonly isHidden?: boolean;
 }
 
 /** Every option of every command, by the name that `SKYNET_SCORER_…` has too. */
@@ -181,6 +183,13 @@ export const OPTION_SPECS = {
     expected: "true or false",
     fallback: "false",
     schema: one(flag()),
+  },
+  privateFolder: {
+    flags: "--private-folder <folder>",
+    help: "remove this folder, once it is empty, when the sidecar ends",
+    expected: "a folder's path",
+    schema: one(text()),
+    isHidden: true,
   },
   logLevel: {
     flags: "--log-level <level>",

@@ -106,7 +106,10 @@ function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
   const known = (Object.keys(OPTION_SPECS) as OptionName[]).map(variableOf);
   for (const name of Object.keys(environment)) {
     if (!name.startsWith(VARIABLE_PREFIX) || known.includes(name)) continue;
-    const words = known.map((one) => one.slice(VARIABLE_PREFIX.length));
+    const shown = (Object.entries(OPTION_SPECS) as [OptionName, OptionSpec][]).filter(
+      ([, spec]) => spec.isHidden !== true,
+    );
+    const words = shown.map(([one]) => variableOf(one).slice(VARIABLE_PREFIX.length));
     // By what follows the prefix, which they all share.
     const near = nearest(name.slice(VARIABLE_PREFIX.length), words);
     const hint =

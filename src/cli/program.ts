@@ -92,7 +92,7 @@ function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionN
       );
       if (spec.flags.includes("<"))
         option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
-      command.addOption(option);
+      command.addOption(spec.isHidden === true ? option.hideHelp() : option);
       options.set(name, option);
     }
   }

@@ -37,15 +37,18 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
   const stop = abortOn(["SIGINT", "SIGTERM", "SIGHUP"], EXIT.interrupted);
   const cases = await readCasesOf(values.cases, values, values, stop.signal);
 
+  for (const note of cases.gaps.expectedNotes()) process.stderr.write(`skynet-scorer: ${note}\n`);
+
   let progress: Progress | undefined;
-  const writeLog = (line: string): void => {
+  const writeLine = (line: string): void => {
     if (progress === undefined) process.stderr.write(`${line}\n`);
     else progress.writeLine(line);
   };
-  const { client, explain, close } = await openClient(options, writeLog, stop.signal);
+  const { client, explain, close, isOwn } = await openClient(options, { reports: "score", writeLine }, stop.signal);
   try {
     const metric = await client.describe();
-    if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}`);
+    const whereToLook = isOwn ? `; for the traceback: skynet-scorer check --metric ${values.metric ?? ""}` : "";
+    if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}${whereToLook}`);
     const file = values.output === undefined ? undefined : new ResultsFile(values.output);
     progress = startProgress(cases.lines.length, process.stderr);
     const run = await runCases({ client, cases, progress, file, maxErrors: values.maxErrors, signal: stop.signal });
@@ -56,7 +59,7 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
     process.stdout.write(
       values.json
         ? `${JSON.stringify(summaryJson(parts))}\n`
-        : `\n${summaryText(parts, process.stdout.isTTY ? process.stdout.columns : WIDTH_ELSEWHERE)}`,
+        : `\n${summaryText(parts, process.stdout.isTTY ? process.stdout.columns : undefined)}`,
     );
     return await conclude(run, parts, explain);
   } finally {
@@ -101,6 +104,3 @@ async function reason(
       return explain(end.error);
   }
 }
-
-/** For a file or a pipe, which have no width of their own. */
-const WIDTH_ELSEWHERE = 100;

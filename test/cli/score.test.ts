@@ -1,4 +1,4 @@
-import { existsSync, linkSync, readdirSync, rmdirSync, symlinkSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -80,11 +80,39 @@ describe("a whole file", () => {
     expect(code).toBe(1);
   });
 
+  it("tells of a row that lacks a column in the words of the options", async () => {
+    place.file("cases.jsonl", '{"output": "x", "label": 1}\n{"label": 2}\n{"output": "y"}\n');
+    const args = ["--cases", "cases.jsonl", "--output-columns", "label", "--output", "r.jsonl"];
+    const { code, stdout, stderr } = await score("output\nx\n", args);
+    expect(stdout).toContain('INVALID_CASE      1  line 2, index 1: no "output" (--prediction-column)\n');
+    expect(place.results("r.jsonl")[1]?.error).toMatchObject({ message: 'no "output" (--prediction-column)' });
+    expect(stderr).toContain(
+      'skynet-scorer: cases.jsonl: line 3: no "label" (--output-columns); the metric gets no such expected value\n',
+    );
+    expect(code).toBe(1);
+  });
+
   it("may come on standard input", async () => {
     const args = ["--cases", "-", "--json"];
     const { code, stdout } = await score("", args, { input: '{"output": "xx"}\n{"output": "xxxx"}\n' });
     expect(JSON.parse(stdout)).toMatchObject({ cases: 2, score: { mean: expect.closeTo(0.3) as number } });
     expect(code).toBe(0);
+  });
+
+  it("has one traceback of each kind of error in the log, since the summary counts them; at level debug all", async () => {
+    const cases = `output\n${"raise\n".repeat(3)}`;
+    const { stderr } = await score(cases);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(JSON.parse(stderr)).toMatchObject({
+      code: "METRIC_EXCEPTION",
+      msg: expect.stringContaining("a bad") as string,
+    });
+    expect((await score(cases, ["--log-level", "debug"])).stderr.split("METRIC_EXCEPTION")).toHaveLength(4);
+  });
+
+  it("has its log made readable where that is asked for", async () => {
+    const { stderr } = await score("output\nprint\n", ["--log-format", "pretty"]);
+    expect(stderr).toMatch(/^\[.*\] .*INFO.*: seen \{\} None/);
   });
 
   it("has what the metric prints in the log, with the case", async () => {
@@ -175,8 +203,7 @@ describe("a run that ends early", () => {
     command.child.kill("SIGKILL");
     expect(await command.ended()).toBe("SIGKILL");
     await until("no process is left", () => processesWith(started).length === 0);
-    // Nobody is left to remove the folder of the socket; nothing is in it.
-    for (const name of readdirSync(place.env.TMPDIR)) rmdirSync(join(place.env.TMPDIR, name));
+    expect(readdirSync(place.env.TMPDIR)).toEqual([]);
   });
 
   it("by --max-errors says so, and exits 1", async () => {
@@ -303,9 +330,11 @@ describe("what is wrong from the start", () => {
   it("a metric that does not load is told with its error, and no results are written", async () => {
     place.file("metric.py", "import nothing_of_that_name\n");
     place.file("r.jsonl", "old\n");
-    const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl", "--log-level", "silent"]);
+    const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl"]);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^skynet-scorer: the metric is not loaded: .*nothing_of_that_name/);
+    expect(stderr).toBe(
+      "skynet-scorer: the metric is not loaded: ModuleNotFoundError: No module named 'nothing_of_that_name' (metric.py, line 1); for the traceback: skynet-scorer check --metric metric.py\n",
+    );
     expect(place.read("r.jsonl")).toBe("old\n");
   });
 

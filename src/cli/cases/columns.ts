@@ -60,7 +60,8 @@ export class ColumnPicker {
       const near = nearest(name, [...known, ...this.#nestedNames(name)]);
       const hint = near === undefined ? "" : ` (did you mean ${JSON.stringify(near)}?)`;
       const list = known.slice(0, MOST_NAMES).join(", ") + (known.length > MOST_NAMES ? ", …" : "");
-      throw new UsageError(`${option} ${name}: ${source.name} has no such column${hint}; its columns are: ${list}`);
+      const told = `${option} ${name}: ${source.name} has no such column${hint}; its columns are: ${list}`;
+      throw new UsageError(told + formatHint(known, source));
     }
   }
 
@@ -101,6 +102,13 @@ export class ColumnPicker {
     const members = value === undefined ? undefined : childrenOf(value);
     return root === undefined || members === undefined ? [] : [...members.keys()].map((key) => `${root}.${key}`);
   }
+}
+
+/** A header in one piece is a header of another format. */
+function formatHint([first = "", ...others]: readonly string[], { readAs }: CaseSource): string {
+  if (others.length > 0) return "";
+  if (/[;\t]/.test(first)) return "; separate columns with commas";
+  return /^\s*[[{]/.test(first) ? `; the file is read as ${readAs}` : "";
 }
 
 /** The value that a name stands for: the member so called, else the rest of the path below the longest member it begins with. */

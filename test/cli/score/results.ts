@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 
+import { CaseGaps } from "../../../src/cli/cases/gaps.js";
 import type { CaseErrorCode, CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 import { CaseResultSchema } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 
@@ -22,3 +23,10 @@ export function scored(
 export function failed(index: number, code: CaseErrorCode, message = "it failed"): CaseResult {
   return create(CaseResultSchema, { index, outcome: { case: "error", value: { code, message } }, timing: {} });
 }
+
+/** Of a file whose cases have every column. */
+export const NO_GAPS = new CaseGaps(
+  { name: "cases.csv" },
+  { input: undefined, expected: [], prediction: "output", id: undefined },
+  false,
+);
