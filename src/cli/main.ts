@@ -8,7 +8,13 @@ import { SERVE_OPTIONS, serve } from "./serve.js";
 import { packageVersion } from "./version.js";
 
 async function main(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const invocation = parseArguments(argv, COMMANDS, packageVersion(), (text) => process.stdout.write(text));
+  const invocation = parseArguments(
+    argv,
+    COMMANDS,
+    packageVersion(),
+    (text) => process.stdout.write(text),
+    process.stdout.columns,
+  );
   if (typeof invocation === "number") return invocation;
   const { command, given } = invocation;
   switch (command) {

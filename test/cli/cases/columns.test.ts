@@ -83,7 +83,7 @@ describe("a header in one piece", () => {
   it.each([
     ["a.csv", "question;output\n1;2\n", "; separate columns with commas"],
     ["a.csv", "question\toutput\n1\t2\n", "; separate columns with commas"],
-    ["a.csv", "[1]\n", "; the file is read as CSV (its name ends in .csv; --format says otherwise)"],
+    ["a.csv", "[1]\n[2]\n", "; the file is read as CSV (its name ends in .csv; --format says otherwise)"],
     ["a.csv", "question\n1\n", ""],
   ])("gets a hint where its format is another: %s %j", async (name, content, hint) => {
     const message = await failure(name, content);
