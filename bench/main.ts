@@ -8,9 +8,10 @@ import { formatReport, missedTargets, type Report } from "./report.js";
 import { start } from "./start.js";
 import { throughput } from "./throughput.js";
 import { transport } from "./transport.js";
+import { waiting } from "./waiting.js";
 
 /** Every benchmark, by the name that `npm run bench -- NAME` takes, in the order in which they run. */
-const BENCHMARKS: Readonly<Record<string, Benchmark>> = { throughput, start, transport };
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = { throughput, start, waiting, transport };
 
 /** Runs the benchmarks that the command line names, or all. Called by `scripts/bench.mjs`, which has set everything up. */
 export async function main(place: Omit<Setting, "log">, args: readonly string[]): Promise<void> {
