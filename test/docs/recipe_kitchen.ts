@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -10,6 +10,8 @@ import type { Recipe } from "./recipes.js";
 
 /** What the recipes say, and what is replaced by the address that the test's own sidecar has. */
 const WRITTEN_ADDRESS = "localhost:50051";
+const WRITTEN_CLONE = "/path/to/clone";
+const OFFLINE = { npm_config_offline: "true", npm_config_audit: "false", npm_config_fund: "false" };
 
 /** Runs recipes as a reader would: in a folder of their own, with the built command where `npx` finds it. */
 export class RecipeKitchen {
@@ -17,9 +19,10 @@ export class RecipeKitchen {
   private readonly servers: { readonly process: ChildProcess; readonly pid: number }[] = [];
   private address = WRITTEN_ADDRESS;
 
-  /** @param contents a folder whose files the recipes find in theirs */
-  constructor(contents?: string) {
+  /** @param options `contents`: a folder whose files the recipes find in theirs; `isInstalled`: false where a recipe installs the command */
+  constructor({ contents, isInstalled = true }: { readonly contents?: string; readonly isInstalled?: boolean } = {}) {
     if (contents !== undefined) cpSync(contents, this.folder, { recursive: true });
+    if (!isInstalled) return;
     const bin = join(this.folder, "node_modules", ".bin");
     mkdirSync(bin, { recursive: true });
     symlinkSync(BUNDLE, join(bin, "skynet-scorer"));
@@ -34,6 +37,8 @@ export class RecipeKitchen {
         return this.runCommand(recipe);
       case "serve":
         return this.serve(recipe);
+      case "install":
+        return this.install(recipe);
       case "begins":
         expect(readFileSync(join(this.folder, recipe.argument), "utf8")).toMatch(beginning(recipe.text));
     }
@@ -49,8 +54,15 @@ export class RecipeKitchen {
     rmSync(this.folder, { recursive: true });
   }
 
-  private async runCommand({ text, argument }: Recipe): Promise<void> {
-    const child = this.spawn(text.replaceAll(WRITTEN_ADDRESS, this.address));
+  /** Without a network, which an installation from a folder does not need. */
+  private async install({ text, ...recipe }: Recipe): Promise<void> {
+    expect(text).toContain(WRITTEN_CLONE);
+    await this.runCommand({ ...recipe, text: text.replace(WRITTEN_CLONE, JSON.stringify(resolve("."))) }, OFFLINE);
+    expect(existsSync(join(this.folder, "node_modules", ".bin", "skynet-scorer"))).toBe(true);
+  }
+
+  private async runCommand({ text, argument }: Recipe, env: Record<string, string> = {}): Promise<void> {
+    const child = this.spawn(text.replaceAll(WRITTEN_ADDRESS, this.address), env);
     let output = "";
     child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
     child.stderr?.on("data", (data: Buffer) => (output += data.toString()));

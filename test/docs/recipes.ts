@@ -6,9 +6,10 @@ export interface Recipe {
    * - `file`: the block is the content of the file that the argument names;
    * - `tested`: the block is a command that ends with 0 and prints each text of the argument (`;` between them);
    * - `serve`: the block is a command that goes on while the recipes after it run;
+   * - `install`: the block is a command that installs from `/path/to/clone`;
    * - `begins`: the file that the argument names begins with the block, where `…` stands for anything.
    */
-  readonly kind: "file" | "tested" | "serve" | "begins";
+  readonly kind: "file" | "tested" | "serve" | "install" | "begins";
   readonly argument: string;
   readonly text: string;
   /** Of the marker, from 1. */
@@ -29,7 +30,7 @@ export function readRecipes(path: string): Recipe[] {
   });
 }
 
-const KINDS = ["file", "tested", "serve", "begins"] as const;
+const KINDS = ["file", "tested", "serve", "install", "begins"] as const;
 
 function isKind(text: string): text is Recipe["kind"] {
   return KINDS.some((kind) => kind === text);
