@@ -47,7 +47,8 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
   const { client, explain, close, isOwn } = await openClient(options, { reports: "score", writeLine }, stop.signal);
   try {
     const metric = await client.describe();
-    const whereToLook = isOwn ? `; for the traceback: skynet-scorer check --metric ${values.metric ?? ""}` : "";
+    const hasTraceback = isOwn && / line \d+\)$/.test(metric.loadError);
+    const whereToLook = hasTraceback ? `; for the traceback: skynet-scorer check --metric ${values.metric ?? ""}` : "";
     if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}${whereToLook}`);
     const file = values.output === undefined ? undefined : new ResultsFile(values.output);
     progress = startProgress(cases.lines.length, process.stderr);

@@ -225,7 +225,7 @@ describe("what is wrong from the start", () => {
       '--prediction-column outptu: cases.csv has no such column (did you mean "output"?); its columns are: id, output',
     ],
     [["--metric-timeout", "601"], "--metric-timeout 601: expected a number of seconds, over 0 and at most 600"],
-    [["--id-column", "id"], 'cases.csv:3: the id "a" stands on line 2 too; ids must differ'],
+    [["--id-column", "id"], 'cases.csv:3: the id "a" is that of line 2 too; ids must differ'],
     [["--connect", "localhost:1"], "--connect localhost:1: give either --connect or --metric, not both"],
     [["--output", "no/where.jsonl"], "--output no/where.jsonl: the file cannot be written: there is no folder no"],
     [["--output", "."], "--output .: the file cannot be written: it is a folder"],
@@ -336,6 +336,14 @@ describe("what is wrong from the start", () => {
       "skynet-scorer: the metric is not loaded: ModuleNotFoundError: No module named 'nothing_of_that_name' (metric.py, line 1); for the traceback: skynet-scorer check --metric metric.py\n",
     );
     expect(place.read("r.jsonl")).toBe("old\n");
+  });
+
+  it("an interpreter that is none is told with what to do", async () => {
+    const { code, stderr } = await score("output\nx\n", ["--python", "/bin/true"]);
+    expect([code, stderr]).toEqual([
+      1,
+      "skynet-scorer: the metric is not loaded: the Python interpreter /bin/true exited with code 0 before it could load anything: it printed nothing; look whether it is Python 3.9 or newer, or name another one with --python\n",
+    ]);
   });
 
   it("a sidecar that is not there is told", async () => {
