@@ -32,6 +32,7 @@ export async function readCasesOf(
       "--prediction-column: which column holds the output to score? Name it, or give --run run.py and --artifact FILE to make outputs",
     );
   }
+  refuseTwofoldColumns(values);
   if (artifact !== undefined && values.run === undefined && values.connect === undefined) {
     throw new UsageError(
       "--artifact: what runs it? Give --run run.py too, a Python file that defines run(artifact, input)",
@@ -53,6 +54,22 @@ export async function readCasesOf(
     },
     signal,
   );
+}
+
+/** A metric that is shown the output as what was expected, or as the input, would find every output right. */
+function refuseTwofoldColumns({ predictionColumn, inputColumns = [], outputColumns = [] }: CaseOptions): void {
+  for (const [flag, names] of [
+    ["--output-columns", outputColumns],
+    ["--input-columns", inputColumns],
+  ] as const) {
+    if (predictionColumn !== undefined && names.includes(predictionColumn)) {
+      throw new UsageError(
+        `--prediction-column ${predictionColumn}: ${flag} names it too; a column is either what is scored or what the metric scores it by`,
+      );
+    }
+    const twice = names.find((name, place) => names.indexOf(name) < place);
+    if (twice !== undefined) throw new UsageError(`${flag} ${names.join(",")}: it names ${twice} twice; name it once`);
+  }
 }
 
 /** The artifact as JSON text: what a `.json` file holds, or any other file's text as a string. */

@@ -121,7 +121,7 @@ async function* responses<T>(call: AsyncIterable<unknown>): AsyncGenerator<T> {
   try {
     for await (const response of call) yield response as T;
   } catch (error) {
-    throw isServiceError(error) ? new CallFailure(grpcStatus[error.code], error.details) : error;
+    throw isServiceError(error) ? new CallFailure(grpcStatus[error.code], withoutNotes(error.details)) : error;
   }
 }
 
@@ -129,8 +129,15 @@ function notReached(address: string, error: ServiceError): CommandError {
   const isSilent = error.code === grpcStatus.DEADLINE_EXCEEDED || error.code === grpcStatus.UNAVAILABLE;
   if (!isSilent) return new CallFailure(grpcStatus[error.code], error.details);
   return new CommandError(
-    `no sidecar answers at ${address} (${error.details}); start one with: skynet-scorer serve --metric metric.py`,
+    `no sidecar answers at ${address} (${withoutNotes(error.details)}); start one with: skynet-scorer serve --metric metric.py`,
   );
+}
+
+/** grpc-js says that there is no connection before it says why, and adds how the name was resolved, mostly nothing. */
+function withoutNotes(details: string): string {
+  return details
+    .replace(/^No connection established\. Last error: (Error: )?/, "")
+    .replace(/\.? ?Resolution note: .*$/s, "");
 }
 
 function isServiceError(error: unknown): error is ServiceError {

@@ -43,8 +43,9 @@ Examples:
 `;
 
 export const CHECK_HELP = `
-The metric is tried on the first three cases; without --cases the checks that need cases are skipped. With --run and
---artifact the artifact is run on them first.
+The metric is tried on the first three cases; with --run and --artifact the artifact is run on them first. Without
+--cases score is never called: what needs cases is skipped, and exit code 0 then says no more than that the file
+loads and defines a score that can be called.
 
 Examples:
   $ skynet-scorer check --metric metric.py
@@ -56,7 +57,10 @@ export const SCORE_HELP = `
 Columns: a name is a column of the file, or a dotted path into nested JSON (answer.text); its whole text is then the
 key that the metric sees. Without --input-columns the input is every column that no other option names; a path takes
 the whole column that it leads into out of the input, so that nothing beside a prediction gives it away. In a CSV
-file every cell is text, as it stands.
+file every cell is text, as it stands. A JSON file holds an array of objects, or an object with one called cases:
+{"cases": [...]}.
+
+Of cases that end in an error the log has the first of each kind with its traceback; --log-level debug has all.
 
 Outputs: --prediction-column names those that the file has; --run and --artifact make them, and Skynet measures how
 long each run took and what its model calls cost.

@@ -8,7 +8,13 @@ import { SERVE_OPTIONS, serve } from "./serve.js";
 import { packageVersion } from "./version.js";
 
 async function main(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const invocation = parseArguments(argv, COMMANDS, packageVersion(), (text) => process.stdout.write(text));
+  const invocation = parseArguments(
+    argv,
+    COMMANDS,
+    packageVersion(),
+    (text) => process.stdout.write(text),
+    process.stdout.columns,
+  );
   if (typeof invocation === "number") return invocation;
   const { command, given } = invocation;
   switch (command) {
@@ -37,7 +43,7 @@ const COMMANDS: CommandOptions = {
     ...METRIC_GROUPS,
     "Runs of artifacts:": RUN_GROUP,
     ...REST_GROUPS,
-    "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin"],
+    "Serving:": ["listen", "drainTimeout", "watch", "stopWithStdin", "privateFolder"],
   },
   check: {
     "Cases:": CASE_GROUP,
@@ -62,6 +68,11 @@ function report(error: unknown): number {
     return error.exitCode;
   }
   if (error instanceof Error && error.name === "AbortError") return EXIT.interrupted;
+  // The system refused something: no fault of the program, and its stack says nothing to whoever has to act.
+  if (error instanceof Error && "syscall" in error) {
+    process.stderr.write(`skynet-scorer: ${error.message}\n`);
+    return EXIT.failed;
+  }
   process.stderr.write(`skynet-scorer: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return EXIT.failed;
 }

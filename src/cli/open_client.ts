@@ -1,9 +1,9 @@
 import { CallFailure, type SidecarClient, connect } from "./client.js";
 import { UsageError } from "./exit.js";
-import { prettyPrinter } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import { type ReadOptions, flagOf, variableOf } from "./options.js";
-import { METRIC_OPTIONS } from "./serve.js";
+import { METRIC_OPTIONS, checkMetricOptions } from "./serve.js";
+import { type SidecarLogOptions, sidecarLog } from "./sidecar_log.js";
 import { startSidecarProcess } from "./sidecar_process.js";
 
 /** The options that say which sidecar a command uses. */
@@ -14,16 +14,18 @@ type SidecarOptions = ReadOptions<(typeof SIDECAR_OPTIONS)[number]>;
 /** A sidecar to call, and how to be rid of it. */
 export interface OpenedClient {
   readonly client: SidecarClient;
+  /** Whether this command started it. */
+  readonly isOwn: boolean;
   /** Says of a failed call how the sidecar that this command started has ended, where it has. */
   readonly explain: (error: Error) => Promise<string>;
   /** Resolves when nothing that was started is left. */
   readonly close: () => Promise<void>;
 }
 
-/** The sidecar at `--connect`, or one of this command's own that runs `--metric`. Log lines go through `writeLog` where they would meet a progress bar. */
+/** The sidecar at `--connect`, or one of this command's own that runs `--metric`. What its log says beyond what the command reports is written. */
 export async function openClient(
   options: SidecarOptions,
-  writeLog: (line: string) => void,
+  log: Pick<SidecarLogOptions, "reports" | "writeLine">,
   signal: AbortSignal,
 ): Promise<OpenedClient> {
   const target = chooseSidecar(options);
@@ -31,6 +33,7 @@ export async function openClient(
     const client = connect(target.connect);
     return {
       client,
+      isOwn: false,
       explain: (error) => Promise.resolve(error.message),
       close: () => {
         client.close();
@@ -38,26 +41,21 @@ export async function openClient(
       },
     };
   }
+  checkMetricOptions(options);
   const { values } = options;
-  const onTerminal = process.stderr.isTTY && values.logFormat !== "json";
-  const pretty = onTerminal ? await prettyPrinter() : undefined;
   const passed = options.arguments(METRIC_OPTIONS.filter((name) => name !== "logFormat"));
   const child = await startSidecarProcess(
     {
-      arguments: [...passed, `--log-format=${pretty === undefined ? values.logFormat : "json"}`],
+      arguments: [...passed, "--log-format=json"],
       startTimeoutMs: values.loadTimeout + START_MARGIN_MS,
-      onLogLine:
-        pretty === undefined
-          ? undefined
-          : (line) => {
-              writeLog((line.startsWith("{") ? pretty(line) : line).trimEnd());
-            },
+      onLogLine: await sidecarLog({ ...log, level: values.logLevel, format: values.logFormat }),
     },
     signal,
   );
   const client = connect(child.address);
   return {
     client,
+    isOwn: true,
     async explain(error) {
       const how = error instanceof CallFailure && error.status === "UNAVAILABLE" ? await child.ended() : undefined;
       return how === undefined ? error.message : `the sidecar ${how}`;

@@ -14,6 +14,8 @@ export interface OptionSpec {
   /** Gets every text that was given, in order; an option without a value gives "true". */
   readonly schema: z.ZodType<unknown, string[]>;
   readonly isRepeatable?: boolean;
+  /** For this program's own use: `--help` does not show it. */
+  readonly isHidden?: boolean;
 }
 
 /** Every option of every command, by the name that `SKYNET_SCORER_…` has too. */
@@ -61,7 +63,7 @@ export const OPTION_SPECS = {
   },
   maxWorkers: {
     flags: "--max-workers <n>",
-    help: "most workers at a time",
+    help: "most workers at a time, where --workers does not fix their number",
     expected: "a whole number from 1 to 1024",
     fallback: "64",
     schema: one(whole(1, 1024)),
@@ -177,14 +179,21 @@ export const OPTION_SPECS = {
   },
   stopWithStdin: {
     flags: "--stop-with-stdin",
-    help: "stop when standard input ends; for programs that start a sidecar, so that it never outlives them",
+    help: "stop when standard input ends; for programs that start a sidecar, so that it never outlives them; its own start and end are then logged at debug",
     expected: "true or false",
     fallback: "false",
     schema: one(flag()),
   },
+  privateFolder: {
+    flags: "--private-folder <folder>",
+    help: "remove this folder, once it is empty, when the sidecar ends",
+    expected: "a folder's path",
+    schema: one(text()),
+    isHidden: true,
+  },
   logLevel: {
     flags: "--log-level <level>",
-    help: "least serious entry that is logged: debug, info, warn or error",
+    help: "least serious entry that is logged: debug, info, warn, error or silent",
     expected: "one of debug, info, warn, error, silent",
     fallback: "info",
     schema: one(z.enum(["debug", "info", "warn", "error", "silent"])),

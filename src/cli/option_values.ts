@@ -1,6 +1,7 @@
 import { parse } from "csv-parse/sync";
-import { accessSync, constants, statSync } from "node:fs";
 import { z } from "zod";
+
+import { whyUnreadable } from "./input_file.js";
 
 /** The schemas of option values. Each gets text; what it accepts in words stands beside its use. */
 
@@ -50,15 +51,11 @@ export function flag(): z.ZodType<boolean, string> {
     .pipe(z.union([yes.transform(() => true), no.transform(() => false)]));
 }
 
-/** A file that exists and can be read. */
+/** A file that exists and can be read. Its failure says why it cannot. */
 export function file(): z.ZodType<string, string> {
-  return z.string().refine((path) => {
-    try {
-      accessSync(path, constants.R_OK);
-      return statSync(path).isFile();
-    } catch {
-      return false;
-    }
+  return z.string().superRefine((path, context) => {
+    const why = whyUnreadable(path);
+    if (why !== undefined) context.addIssue({ code: "custom", message: why, params: { why } });
   });
 }
 

@@ -1,7 +1,7 @@
-import { distance } from "fastest-levenshtein";
 import type { z } from "zod";
 
 import { UsageError } from "./exit.js";
+import { nearest } from "./nearest.js";
 import { OPTION_SPECS, type OptionName, type OptionSpec } from "./option_specs.js";
 
 /** The options that a command has, with their values; `undefined` where an option without a default was not given. */
@@ -17,6 +17,8 @@ export type OptionOrigin = "argument" | "variable" | "default";
 export interface ReadOptions<N extends OptionName> {
   readonly values: Options<N>;
   readonly origins: ReadonlyMap<OptionName, OptionOrigin>;
+  /** An option as the user gave it, for an error: `--output r.jsonl`, or `SKYNET_SCORER_OUTPUT=r.jsonl`. */
+  asGiven(name: N): string;
   /** The options that were given, as arguments for another command of this program. */
   arguments(names: readonly N[]): string[];
 }
@@ -43,12 +45,13 @@ export function readOptions<const N extends OptionName>(
     texts.set(name, text);
     const parsed = spec.schema.safeParse([...text]);
     if (parsed.success) return [name, parsed.data] as const;
-    throw new UsageError(`${describe(name, origin, text)}: expected ${spec.expected}`);
+    throw new UsageError(`${describe(name, origin, text)}: ${whyOf(parsed.error) ?? `expected ${spec.expected}`}`);
   });
   return {
     // Each value came from its own name's schema, which a map of names cannot say.
     values: Object.fromEntries(values) as Options<N>,
     origins,
+    asGiven: (name) => describe(name, origins.get(name) ?? "default", texts.get(name) ?? []),
     arguments: (wanted) =>
       wanted
         .filter((name) => (origins.get(name) ?? "default") !== "default")
@@ -85,8 +88,17 @@ function find(
 }
 
 function describe(name: OptionName, origin: OptionOrigin, text: readonly string[]): string {
-  const value = text.join(",");
+  const spec: OptionSpec = OPTION_SPECS[name];
+  // Of several the last one counts, unless they add up.
+  const value = spec.isRepeatable === true ? text.join(",") : (text.at(-1) ?? "");
   return origin === "variable" ? `${variableOf(name)}=${value}` : `${flagOf(name)} ${value === "" ? '""' : value}`;
+}
+
+/** The reason that the schema itself gives, where it knows more than what was expected. */
+function whyOf({ issues }: z.ZodError): string | undefined {
+  const [issue] = issues;
+  const why: unknown = issue?.code === "custom" ? issue.params?.["why"] : undefined;
+  return typeof why === "string" ? why : undefined;
 }
 
 /** A variable that is misspelt must not be silently without effect. */
@@ -94,9 +106,17 @@ function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
   const known = (Object.keys(OPTION_SPECS) as OptionName[]).map(variableOf);
   for (const name of Object.keys(environment)) {
     if (!name.startsWith(VARIABLE_PREFIX) || known.includes(name)) continue;
-    const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
-    const hint = near === undefined ? "" : `; the nearest is ${near[1]}`;
-    throw new UsageError(`${name}: there is no such variable${hint}`);
+    const shown = (Object.entries(OPTION_SPECS) as [OptionName, OptionSpec][]).filter(
+      ([, spec]) => spec.isHidden !== true,
+    );
+    const words = shown.map(([one]) => variableOf(one).slice(VARIABLE_PREFIX.length));
+    // By what follows the prefix, which they all share.
+    const near = nearest(name.slice(VARIABLE_PREFIX.length), words);
+    const hint =
+      near === undefined
+        ? `there are: ${VARIABLE_PREFIX} and one of ${words.sort().join(", ")}`
+        : `the nearest is ${VARIABLE_PREFIX}${near}`;
+    throw new UsageError(`${name}: there is no such variable; ${hint}`);
   }
 }
 

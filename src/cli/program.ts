@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 
 import { EXIT, UsageError } from "./exit.js";
 import { CHECK_HELP, EXIT_HELP, PROGRAM_HELP, SCORE_HELP, SERVE_HELP } from "./help.js";
+import { helpWidth, wrapHelp } from "./help_width.js";
 import { OPTION_SPECS, type OptionName, type OptionSpec } from "./option_specs.js";
 
 /** What the command line asked for. */
@@ -20,20 +21,24 @@ export type CommandOptions = Readonly<Record<Invocation["command"], OptionGroups
 /**
  * Reads arguments. Returns an exit code where there is nothing more to do (`--help`, `--version`). Throws `UsageError`
  * for what no command understands.
+ *
+ * @param columns of the terminal that help is written to; `undefined`: there is none.
  */
 export function parseArguments(
   argv: readonly string[],
   commands: CommandOptions,
   version: string,
   write: (text: string) => void,
+  columns: number | undefined,
 ): Invocation | number {
   let invocation: Invocation | undefined;
+  const width = helpWidth(columns);
   const program = new Command("skynet-scorer")
     .description("Scores cases with a metric.py in persistent Python interpreters.")
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "print the help of a command")
-    .addHelpText("after", PROGRAM_HELP + EXIT_HELP);
+    .addHelpText("after", wrapHelp(PROGRAM_HELP + EXIT_HELP, width));
   const descriptions = {
     serve: ["Serve a metric over gRPC, Connect and HTTP on localhost.", SERVE_HELP],
     check: ["Check that a metric keeps its contract.", CHECK_HELP],
@@ -44,7 +49,7 @@ export function parseArguments(
     const command = program
       .command(name)
       .description(description)
-      .addHelpText("after", help + EXIT_HELP);
+      .addHelpText("after", wrapHelp(help + EXIT_HELP, width));
     const options = addOptions(command, commands[name]);
     command.action(() => {
       invocation = { command: name, given: givenOptions(command, options) };
@@ -54,7 +59,7 @@ export function parseArguments(
     command
       .exitOverride()
       .configureOutput({ writeOut: write, writeErr: () => undefined })
-      .configureHelp({ helpWidth: HELP_WIDTH })
+      .configureHelp({ helpWidth: width, minWidthToWrap: 20 })
       .allowExcessArguments(false);
   }
   try {
@@ -64,11 +69,20 @@ export function parseArguments(
     if (error.exitCode === 0) return EXIT.ok;
     if (error.code === "commander.help")
       throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
-    throw new UsageError(`${error.message.replace(/^error: /, "").replaceAll("\n", " ")}; see skynet-scorer --help`);
+    throw new UsageError(`${asOneClause(error.message)}; see skynet-scorer --help`);
   }
   if (invocation === undefined)
     throw new UsageError("a command is needed: serve, check or score; see skynet-scorer --help");
   return invocation;
+}
+
+/** commander's message, ready for more to follow it. */
+function asOneClause(message: string): string {
+  return message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/\. Expected /, ": expected ")
+    .replace(/\.$/, "");
 }
 
 function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionName, Option> {
@@ -83,7 +97,7 @@ function addOptions(command: Command, groups: OptionGroups): ReadonlyMap<OptionN
       );
       if (spec.flags.includes("<"))
         option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
-      command.addOption(option);
+      command.addOption(spec.isHidden === true ? option.hideHelp() : option);
       options.set(name, option);
     }
   }
@@ -103,5 +117,3 @@ function givenOptions(
   }
   return given;
 }
-
-const HELP_WIDTH = 100;

@@ -3,6 +3,8 @@ import { basename, dirname } from "node:path";
 
 import type { MetricDescription } from "../scoring/scorer.js";
 import type { Log } from "../worker/log.js";
+import { CommandError } from "./exit.js";
+import { wordsFor } from "./input_file.js";
 
 /**
  * Reloads on demand, one at a time: what asks while a load is under way gets one more load after it, since the file may
@@ -46,7 +48,7 @@ export class Reloader {
  */
 export function watchMetric(file: string, log: Log, changed: () => void): { close: () => void } {
   let timer: NodeJS.Timeout | undefined;
-  const watcher: FSWatcher = watch(dirname(file), (_event, name) => {
+  const watcher = openWatcher(dirname(file), (name) => {
     if (name !== null && name !== basename(file) && !name.endsWith(".py")) return;
     clearTimeout(timer);
     timer = setTimeout(changed, SETTLE_MS);
@@ -60,6 +62,18 @@ export function watchMetric(file: string, log: Log, changed: () => void): { clos
       watcher.close();
     },
   };
+}
+
+function openWatcher(folder: string, seen: (name: string | null) => void): FSWatcher {
+  try {
+    return watch(folder, (_event, name) => {
+      seen(name);
+    });
+  } catch (error) {
+    throw new CommandError(
+      `--watch: ${folder} cannot be watched: ${wordsFor(error)}; leave --watch out, and send SIGHUP`,
+    );
+  }
 }
 
 /** Editors write in several steps; a file read in between would be half of one. */

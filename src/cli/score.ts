@@ -3,6 +3,7 @@ import { CommandError, EXIT, UsageError } from "./exit.js";
 import { SIDECAR_OPTIONS, openClient } from "./open_client.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
+import { checkOutput } from "./score/output_guard.js";
 import { type Progress, startProgress } from "./score/progress.js";
 import { ResultsFile } from "./score/results_file.js";
 import { type RunEnd, type RunOutcome, runCases } from "./score/run.js";
@@ -23,19 +24,33 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
   const { values } = options;
   if (values.cases === undefined)
     throw new UsageError("--cases: which cases? Give --cases FILE, or --cases - for standard input");
+  if (values.output !== undefined) {
+    checkOutput(options.asGiven("output"), values.output, [
+      { what: "the metric", path: values.metric },
+      { what: "the file of the cases", path: values.cases },
+      { what: "the run code", path: values.run },
+      { what: "the artifact", path: values.artifact },
+      { what: "the file of prices", path: values.prices },
+      { what: "the Python interpreter", path: values.python },
+    ]);
+  }
   const stop = abortOn(["SIGINT", "SIGTERM", "SIGHUP"], EXIT.interrupted);
   const cases = await readCasesOf(values.cases, values, values, stop.signal);
 
+  for (const note of cases.gaps.expectedNotes()) process.stderr.write(`skynet-scorer: ${note}\n`);
+
   let progress: Progress | undefined;
-  const writeLog = (line: string): void => {
+  const writeLine = (line: string): void => {
     if (progress === undefined) process.stderr.write(`${line}\n`);
     else progress.writeLine(line);
   };
-  const { client, explain, close } = await openClient(options, writeLog, stop.signal);
+  const { client, explain, close, isOwn } = await openClient(options, { reports: "score", writeLine }, stop.signal);
   try {
     const metric = await client.describe();
-    if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}`);
-    const file = values.output === undefined ? undefined : await ResultsFile.open(values.output);
+    const hasTraceback = isOwn && / line \d+\)$/.test(metric.loadError);
+    const whereToLook = hasTraceback ? `; for the traceback: skynet-scorer check --metric ${values.metric ?? ""}` : "";
+    if (!metric.loaded) throw new CommandError(`the metric is not loaded: ${metric.loadError}${whereToLook}`);
+    const file = values.output === undefined ? undefined : new ResultsFile(values.output);
     progress = startProgress(cases.lines.length, process.stderr);
     const run = await runCases({ client, cases, progress, file, maxErrors: values.maxErrors, signal: stop.signal });
     progress = undefined;
@@ -45,7 +60,7 @@ export async function score(options: ReadOptions<(typeof SCORE_OPTIONS)[number]>
     process.stdout.write(
       values.json
         ? `${JSON.stringify(summaryJson(parts))}\n`
-        : `\n${summaryText(parts, process.stdout.isTTY ? process.stdout.columns : WIDTH_ELSEWHERE)}`,
+        : `\n${summaryText(parts, process.stdout.isTTY ? process.stdout.columns : undefined)}`,
     );
     return await conclude(run, parts, explain);
   } finally {
@@ -64,13 +79,17 @@ async function conclude(
   const { end, tally } = run;
   if (end.kind !== "complete") {
     const why = await reason(end, explain);
-    const kept = parts.output === undefined ? "" : `; ${parts.output.path} has ${String(parts.output.written)} of them`;
+    const kept = parts.output === undefined ? "" : `; ${keptIn(parts.output)}`;
     process.stderr.write(
       `skynet-scorer: ${why}: ${String(tally.results)} of ${String(parts.cases.lines.length)} cases have a result${kept}\n`,
     );
   }
   if (end.kind === "interrupted") return EXIT.interrupted;
   return end.kind === "complete" && tally.errorCount === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function keptIn({ path, written }: { readonly path: string; readonly written: number }): string {
+  return written === 0 ? `nothing was written to ${path}` : `${path} has ${String(written)} of them`;
 }
 
 async function reason(
@@ -86,6 +105,3 @@ async function reason(
       return explain(end.error);
   }
 }
-
-/** For a file or a pipe, which have no width of their own. */
-const WIDTH_ELSEWHERE = 100;

@@ -1,17 +1,22 @@
+import { rmdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
 import { type Models, openModels } from "../model/open_models.js";
 import { type ScorerOptions, openScorer } from "../scoring/open_scorer.js";
 import type { MetricDescription } from "../scoring/scorer.js";
+import { ListenError, parseListenAddress } from "../server/listen_address.js";
+import { listen } from "../server/listener.js";
 import { startSidecar } from "../server/sidecar.js";
 import type { Log } from "../worker/log.js";
 import { CommandError, EXIT, UsageError } from "./exit.js";
 import { openLog } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
+import { checkPython } from "./python_option.js";
 import { Reloader, watchMetric } from "./reloader.js";
 import { abortOn, aborted } from "./stop_signals.js";
+import { checkTemporaryFolder } from "./temporary_folder.js";
 import { packageVersion } from "./version.js";
 
 /** How a metric is run: options that `score` and `check` pass on to the sidecar that they start. */
@@ -44,14 +49,28 @@ export const SERVE_OPTIONS = [
   "drainTimeout",
   "watch",
   "stopWithStdin",
+  "privateFolder",
 ] as const satisfies readonly OptionName[];
 
 type ServeOptions = ReadOptions<(typeof SERVE_OPTIONS)[number]>;
 
-/** `skynet-scorer serve`: loads the metric, listens, says so in one line on standard output, and serves until it is told to stop. */
-export async function serve({ values }: ServeOptions): Promise<number> {
+/** `skynet-scorer serve`, and what is to be removed after it, however it ends. */
+export async function serve(options: ServeOptions): Promise<number> {
+  try {
+    return await serveMetric(options);
+  } catch (error) {
+    throw error instanceof ListenError ? new CommandError(error.message) : error;
+  } finally {
+    if (options.values.privateFolder !== undefined) removeIfEmpty(options.values.privateFolder);
+  }
+}
+
+/** Loads the metric, listens, says so in one line on standard output, and serves until it is told to stop. */
+async function serveMetric(options: ServeOptions): Promise<number> {
+  const { values } = options;
   if (values.metric === undefined)
     throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
+  checkMetricOptions(options);
   const metric = resolve(values.metric);
   const log = await openLog(values.logLevel, values.logFormat);
   const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
@@ -64,6 +83,8 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     stopLoading.abort();
   });
   const models = openModelsOf(values, log);
+  const addresses = values.listen ?? [DEFAULT_ADDRESS];
+  await tryToListen(addresses);
   let runGatewayUrl = "";
   const opening = openScorer(
     { ...scorerOptions(metric, values, () => runGatewayUrl), stopLoading: stopLoading.signal },
@@ -84,7 +105,7 @@ export async function serve({ values }: ServeOptions): Promise<number> {
     if (stopLoading.signal.aborted) return EXIT.ok;
     const sidecar = await startSidecar({
       scorer,
-      listen: values.listen ?? [DEFAULT_ADDRESS],
+      listen: addresses,
       maxMessageBytes: values.maxMessageBytes,
       version: packageVersion(),
       models,
@@ -113,6 +134,19 @@ export async function serve({ values }: ServeOptions): Promise<number> {
   return EXIT.ok;
 }
 
+/** What no single option shows to be wrong. Throws before anything is started. */
+export function checkMetricOptions({
+  values,
+  origins,
+  asGiven,
+}: Pick<ReadOptions<(typeof METRIC_OPTIONS)[number]>, "values" | "origins" | "asGiven">): void {
+  checkTemporaryFolder(process.env);
+  checkPython(asGiven("python"), values.python, process.env);
+  if (values.workers !== undefined && origins.get("maxWorkers") !== "default" && values.workers > values.maxWorkers) {
+    throw new UsageError(`${asGiven("workers")}: ${asGiven("maxWorkers")} allows fewer; leave one of the two out`);
+  }
+}
+
 /** The first line on standard output, which tells whoever started the sidecar where it is and whether it can score. */
 async function announce(addresses: readonly string[], metric: MetricDescription): Promise<void> {
   const line = JSON.stringify({
@@ -132,9 +166,31 @@ async function announce(addresses: readonly string[], metric: MetricDescription)
   });
 }
 
+/** Binds each address and lets it go: one that cannot be had is told before an interpreter is started for nothing. */
+async function tryToListen(addresses: readonly string[]): Promise<void> {
+  for (const address of addresses) {
+    const listener = await listen(parseListenAddress(address), {
+      http1: (_request, response) => response.writeHead(503).end(),
+      http2: (socket) => socket.destroy(),
+      log: NO_LOG,
+    });
+    await listener.close(0);
+  }
+}
+
+/** The starter's folder for the socket, which has been closed by now. Where it holds anything else, it is not this program's to remove. */
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Its starter was faster, or will look after it.
+  }
+}
+
 function logMetric(metric: MetricDescription, log: Log): void {
-  for (const { message } of metric.warnings) log.warn({}, message);
-  for (const { message, traceback } of metric.problems) log.error({ traceback }, message);
+  const about = "metric";
+  for (const { message } of metric.warnings) log.warn({ about }, message);
+  for (const { message, traceback } of metric.problems) log.error({ about, traceback }, message);
   if (metric.startMethodReason !== "") log.info({}, `workers do not fork: ${metric.startMethodReason}`);
 }
 
@@ -207,6 +263,8 @@ async function standardInputEnds(): Promise<void> {
     process.stdin.resume();
   });
 }
+
+const NO_LOG: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** Both loopbacks: 127.0.0.1, and ::1 where there is one. */
 const DEFAULT_ADDRESS = "localhost:50051";

@@ -1,12 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 
 import { splitLines } from "./cases/source.js";
 import { CommandError } from "./exit.js";
 import { withoutVariables } from "./options.js";
+import { makePrivateFolder } from "./temporary_folder.js";
 
 /** A sidecar that this command has started for itself. */
 export interface SidecarProcess {
@@ -22,19 +22,19 @@ export interface SidecarProcessOptions {
   readonly arguments: readonly string[];
   /** How long it may take to say that it listens. */
   readonly startTimeoutMs: number;
-  /** Gets its log line by line; `undefined`: its standard error is this process's own. */
-  readonly onLogLine: ((line: string) => void) | undefined;
+  /** Gets its log line by line. */
+  readonly onLogLine: (line: string) => void;
 }
 
 /**
  * Starts a sidecar from this same program, behind a socket in a private folder. It ends when its standard input does,
- * that is with this process, however that ends.
+ * that is with this process, however that ends, and then removes the folder that nobody else is left to remove.
  */
 export async function startSidecarProcess(
   options: SidecarProcessOptions,
   signal: AbortSignal,
 ): Promise<SidecarProcess> {
-  const folder = privateFolder();
+  const folder = makePrivateFolder();
   const removeFolder = (): void => {
     rmSync(folder, { recursive: true, force: true });
   };
@@ -43,23 +43,28 @@ export async function startSidecarProcess(
   const program = process.argv[1] ?? "";
   const child = spawn(
     process.execPath,
-    [...process.execArgv, program, "serve", `--listen=${address}`, "--stop-with-stdin", ...options.arguments],
+    [
+      ...[...process.execArgv, program, "serve", `--listen=${address}`, "--stop-with-stdin"],
+      ...[`--private-folder=${folder}`, ...options.arguments],
+    ],
     {
-      stdio: ["pipe", "pipe", options.onLogLine === undefined ? "inherit" : "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
       env: withoutVariables(process.env),
       // A process group of its own: Ctrl-C on the terminal is for this command, which then ends the sidecar in order.
       detached: true,
     },
   );
   const exit = exitOf(child);
-  if (child.stderr !== null && options.onLogLine !== undefined) void tellLines(child.stderr, options.onLogLine);
+  const logEnds = tellLines(child.stderr, options.onLogLine);
   // Its end is told by `exit`; a broken pipe to it says nothing more.
-  child.stdin?.on("error", () => undefined);
+  child.stdin.on("error", () => undefined);
   const stop = async (): Promise<void> => {
-    child.stdin?.end();
+    child.stdin.end();
     const killing = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
     await exit;
     clearTimeout(killing);
+    // What it wrote last; but never longer than a moment, should something that it left behind hold the pipe open.
+    await Promise.race([logEnds, after(END_GRACE_MS, undefined)]);
     removeFolder();
     process.off("exit", removeFolder);
   };
@@ -75,13 +80,11 @@ export async function startSidecarProcess(
 
 /** A start fails in one of three ways, and says which: it ended, it said nothing in time, or it said something else. */
 async function firstLine(
-  child: ChildProcess,
+  { stdout }: ChildProcessWithoutNullStreams,
   exit: Promise<string>,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { stdout } = child;
-  if (stdout === null) throw new Error("the sidecar's standard output is not a pipe");
   const line = new Promise<string>((resolve) => void tellLines(stdout, resolve));
   const interrupted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener(
@@ -133,13 +136,6 @@ function after<T>(milliseconds: number, value: T, cancelled?: AbortSignal): Prom
       clearTimeout(timer);
     });
   });
-}
-
-/** Mode 0700, and short enough for a socket's path. */
-function privateFolder(): string {
-  const prefix = "skynet-scorer-";
-  const isShort = Buffer.byteLength(join(tmpdir(), prefix)) < 70;
-  return mkdtempSync(join(isShort ? tmpdir() : "/tmp", prefix));
 }
 
 function parseJson(text: string): unknown {

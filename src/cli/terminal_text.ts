@@ -39,6 +39,25 @@ export function cutToWidth(text: string, width: number): string {
   return kept;
 }
 
+/** The beginning and the end of the text that fit so many columns, with a mark where the middle was cut out. */
+export function cutMiddle(text: string, width: number): string {
+  const segments = segmentsOf(text);
+  if (widthOfAll(segments) <= width) return text;
+  const room = Math.max(0, Math.floor((width - 1) / 2));
+  let begin = segments.length;
+  while (begin > 0 && widthOfAll(segments.slice(begin - 1)) <= room) begin -= 1;
+  const end = segments.slice(begin);
+  return cutToWidth(text, width - widthOfAll(end)) + end.join("");
+}
+
+function segmentsOf(text: string): string[] {
+  return Array.from(new Intl.Segmenter("en").segment(text), ({ segment }) => segment);
+}
+
+function widthOfAll(segments: readonly string[]): number {
+  return segments.reduce((sum, segment) => sum + widthOf(segment), 0);
+}
+
 /** Columns that a character takes: East Asian wide ones and emoji take two. */
 function widthOf(segment: string): number {
   return WIDE.test(segment) ? 2 : 1;

@@ -116,8 +116,8 @@ export class Scheduler implements WorkerListener {
     queueMicrotask(() => {
       for (const row of taken) this.#settle(worker, assignment, row);
       this.#holdBack(worker);
-      assignment.call.flush();
     });
+    assignment.call.flush();
   }
 
   modelCall(worker: Worker, call: ModelCall): void {

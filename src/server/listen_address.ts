@@ -4,7 +4,12 @@ export type ListenAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly loopback: boolean }
   | { readonly kind: "unix"; readonly path: string };
 
-/** Reads `host:port`, `[::1]:port`, `localhost:port` (both loopbacks) or `unix:/path.sock`. Throws an `Error` for a person. */
+/** An address cannot be listened on; the message says in one line why, and what to do. */
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+}
+
+/** Reads `host:port`, `[::1]:port`, `localhost:port` (both loopbacks) or `unix:/path.sock`. Throws a `ListenError`. */
 export function parseListenAddress(text: string): ListenAddress {
   return text.startsWith(UNIX_PREFIX) ? parseUnix(text) : parseTcp(text);
 }
@@ -41,8 +46,8 @@ function parseTcp(text: string): ListenAddress {
   return { kind: "tcp", host, port, loopback: host.toLowerCase() === "localhost" };
 }
 
-function invalid(text: string, why: string): Error {
-  return new Error(
+function invalid(text: string, why: string): ListenError {
+  return new ListenError(
     `cannot listen on "${text}": ${why}; give host:port (such as localhost:50051, [::1]:50051; port 0 picks one) or unix:/path.sock`,
   );
 }

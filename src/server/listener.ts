@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
 import type { Log } from "../worker/log.js";
-import { isLoopbackHost, type ListenAddress } from "./listen_address.js";
+import { isLoopbackHost, type ListenAddress, ListenError } from "./listen_address.js";
 import { FIRST_BYTES_TIMEOUT_MS, sniff } from "./sniff.js";
 import { bindUnixSocket } from "./unix_socket.js";
 
@@ -31,13 +31,13 @@ export async function listen(address: ListenAddress, options: ListenerOptions): 
     await bindUnixSocket(front.server, address.path);
     return listenerOn([front], [`unix:${address.path}`], options.log);
   }
+  const fronts = address.loopback
+    ? await bindLoopbacks(address.port, options)
+    : [await bindTcp(address.host, address.port, options)];
   if (!address.loopback && !isLoopbackHost(address.host)) {
     const message = `listening on ${address.host}: whoever reaches this machine can run the metric; prefer localhost`;
     options.log.warn({ host: address.host, port: address.port }, message);
   }
-  const fronts = address.loopback
-    ? await bindLoopbacks(address.port, options)
-    : [await bindTcp(address.host, address.port, options)];
   return listenerOn(fronts, fronts.map(boundAddress), options.log);
 }
 
@@ -194,12 +194,20 @@ function boundAddress({ server }: Front): string {
 
 function explained(reason: NodeJS.ErrnoException, host: string, port: number): Error {
   const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  const why =
-    reason.code === "EADDRINUSE"
-      ? "another process listens there; stop it, or give another port (0 picks one that is free)"
-      : reason.message;
-  return Object.assign(new Error(`cannot listen on ${address}: ${why}`, { cause: reason }), { code: reason.code });
+  const why = WHY[reason.code ?? ""] ?? reason.message;
+  return Object.assign(new ListenError(`cannot listen on ${address}: ${why}`, { cause: reason }), {
+    code: reason.code,
+  });
 }
+
+const NO_HOST = "no host of that name is known; give a name or an address of this machine, such as localhost";
+const WHY: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there; stop it, or give another port (0 picks one that is free)",
+  EADDRNOTAVAIL: "this machine has no such address; give one of its own, such as localhost",
+  EACCES: "permission denied; give a port from 1024 on",
+  ENOTFOUND: NO_HOST,
+  EAI_AGAIN: NO_HOST,
+};
 
 function hasCode(reason: unknown, ...codes: string[]): boolean {
   return reason instanceof Error && "code" in reason && codes.includes(String(reason.code));

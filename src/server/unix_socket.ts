@@ -1,5 +1,8 @@
-import { lstatSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect, type Server } from "node:net";
+import { dirname } from "node:path";
+
+import { ListenError } from "./listen_address.js";
 
 /** Binds a server to a unix socket that only this user can open. A socket that nobody serves any more is taken over. */
 export async function bindUnixSocket(server: Server, path: string): Promise<void> {
@@ -32,10 +35,12 @@ async function bind(server: Server, path: string): Promise<void> {
 /** A process that was killed leaves its socket behind. Anything else that stands there is not ours to remove. */
 async function removeStale(path: string): Promise<void> {
   if (!lstatSync(path).isSocket()) {
-    throw new Error(`cannot listen on unix:${path}: a file that is not a socket stands there; give another path`);
+    throw new ListenError(`cannot listen on unix:${path}: a file that is not a socket stands there; give another path`);
   }
   if (await isServed(path)) {
-    throw new Error(`cannot listen on unix:${path}: another process listens there; stop it, or give another path`);
+    throw new ListenError(
+      `cannot listen on unix:${path}: another process listens there; stop it, or give another path`,
+    );
   }
   unlinkSync(path);
 }
@@ -57,7 +62,16 @@ function isServed(path: string): Promise<boolean> {
   });
 }
 
-function explained(path: string, reason: unknown): Error {
+function explained(path: string, reason: unknown): ListenError {
+  const folder = dirname(path);
+  // The system calls a missing folder a denied permission.
+  if (!existsSync(folder)) {
+    return new ListenError(
+      `cannot listen on unix:${path}: there is no folder ${folder}; make it, or give another path`,
+    );
+  }
   const why = reason instanceof Error ? reason.message : String(reason);
-  return new Error(`cannot listen on unix:${path}: ${why}; give a path in a folder that exists and can be written`);
+  return new ListenError(
+    `cannot listen on unix:${path}: ${why}; give a path in a folder that exists and can be written`,
+  );
 }

@@ -39,7 +39,7 @@ export function startFailure(python: string, exit: TemplateExit): string {
   if (exitCode === EXIT_NOT_REACHED) {
     return `the Python interpreter ${python} could not reach the sidecar's socket in its private folder: ${lastLine(output)}`;
   }
-  return `the Python interpreter ${python} ${howItEnded(exit)} before it could load anything: ${lastLine(output)}`;
+  return `the Python interpreter ${python} ${howItEnded(exit)} before it could load anything: ${lastLine(output)}; look whether it is Python 3.9 or newer, or name another one with --python`;
 }
 
 /** Why the load failed of an interpreter that died over it, in one line. */

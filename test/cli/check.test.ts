@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 
+import { mergeSamples } from "../../src/cli/check.js";
 import { ContractStatus } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
 import { runCommand } from "../e2e/command.js";
 import { Workplace } from "./command_fixture.js";
@@ -72,10 +73,51 @@ it("runs the artifact first, tells what each sample was measured at, and whose f
   expect(bad.code).toBe(1);
 });
 
-it("skips the checks that need cases where there are none", async () => {
-  const { code, stdout } = await check("--metric", "good.py");
-  expect(stdout).toMatch(/– Sample cases: /);
-  expect(code).toBe(0);
+it.each(["good.py", "bad.py", "raises.py"])(
+  "claims nothing of score where there are no cases to call it with, and says how to give some: %s",
+  async (metric) => {
+    const { code, stdout } = await check("--metric", metric);
+    const how = "give --cases FILE and --prediction-column NAME, and --output-columns NAMES for expected values";
+    expect(stdout).toContain(`– Sample cases: none were given; ${how}\n`);
+    expect(stdout).toMatch(
+      /\n\nNothing is wrong so far, and nothing is known of what score\(\) does: 3 passed, 0 failed, \d skipped\n/,
+    );
+    expect(stdout).toContain(`\nIt was never called; ${how}\n`);
+    expect(stdout).not.toContain("keeps its contract");
+    expect(code).toBe(0);
+  },
+);
+
+it("reports each fault once: nothing of it is in the log too", async () => {
+  place.file("broken.py", "import nothing_of_that_name\n");
+  for (const metric of ["bad.py", "raises.py", "broken.py"]) {
+    const { code, stderr } = await check("--metric", metric, ...COLUMNS);
+    expect([code, stderr]).toEqual([1, ""]);
+  }
+  expect((await check("--metric", "bad.py", ...COLUMNS, "--log-level", "debug")).stderr).toContain(
+    "METRIC_RETURN_VALUE",
+  );
+});
+
+it("says that nobody answers as score does", async () => {
+  const { code, stderr } = await check("--connect", "127.0.0.1:1");
+  expect(stderr).toBe(
+    "skynet-scorer: no sidecar answers at 127.0.0.1:1 (connect ECONNREFUSED 127.0.0.1:1); start one with: skynet-scorer serve --metric metric.py\n",
+  );
+  expect(code).toBe(1);
+});
+
+it.each([
+  ["sample 1: A; sample 2: A; sample 3: A", "samples 1, 2 and 3: A"],
+  ["sample 1: A; sample 2: A; then do this", "samples 1 and 2: A; then do this"],
+  [
+    'sample 1 ("a"): A; b; sample 2 ("b; \\"sample 3: ") : A',
+    'sample 1 ("a"): A; b; sample 2 ("b; \\"sample 3: ") : A',
+  ],
+  ['sample 1 ("a"): A; sample 3 ("c"): B; sample 4 ("d"): A', 'samples 1 ("a") and 4 ("d"): A; sample 3 ("c"): B'],
+  ["3 can be given to the metric", "3 can be given to the metric"],
+])("tells equal faults of samples once: %s", (message, merged) => {
+  expect(mergeSamples(message)).toBe(merged);
 });
 
 it("prints JSON for machines, one event a line", async () => {

@@ -47,6 +47,17 @@ describe("where a value comes from", () => {
     );
   });
 
+  it("a variable that is like no other is told with the list of all", () => {
+    expect(failureOf(() => readOptions(NAMES, new Map(), { SKYNET_SCORER_PORT: "1" }))).toMatch(
+      /^SKYNET_SCORER_PORT: there is no such variable; there are: SKYNET_SCORER_ and one of ARTIFACT, .*LISTEN, .*WORKERS$/,
+    );
+  });
+
+  it("an option is told as it was given", () => {
+    const read = readOptions(NAMES, given, { SKYNET_SCORER_OUTPUT: "x" });
+    expect([read.asGiven("workers"), read.asGiven("output")]).toEqual(["--workers 3", "SKYNET_SCORER_OUTPUT=x"]);
+  });
+
   it("what was given can be passed on, what was not is left to the other's defaults", () => {
     const read = readOptions(NAMES, given, { SKYNET_SCORER_METRIC_TIMEOUT: "1.5" });
     expect(read.arguments(NAMES)).toEqual(["--workers=3", "--metric-timeout=1.5"].sort((a, b) => order(a) - order(b)));
@@ -112,8 +123,6 @@ describe("values", () => {
     ["listen", "unix:"],
     ["listen", `unix:/${"x".repeat(103)}`],
     ["connect", "localhost:0"],
-    ["metric", "/nowhere/metric.py"],
-    ["metric", "/"],
     ["batchSize", "0"],
     ["maxErrors", "0"],
     ["inputColumns", "a,,b"],
@@ -127,6 +136,17 @@ describe("values", () => {
     expect(failureOf(() => readOptions(NAMES, new Map(), { [variableOf(name)]: text }))).toBe(
       `${variableOf(name)}=${text}${expected}`,
     );
+  });
+});
+
+describe("a file", () => {
+  it.each([
+    ["/nowhere/metric.py", "there is no such file"],
+    ["/", "it is a folder"],
+    ["/dev/null/metric.py", "there is no such file"],
+    ["~/metric.py", "there is no such file; the shell has not replaced ~: write the whole path"],
+  ])("%s is refused with why", (path, why) => {
+    expect(failureOf(() => valueOf("metric", path))).toBe(`--metric ${path}: ${why}`);
   });
 });
 

@@ -10,8 +10,15 @@ const COMMANDS: CommandOptions = {
 };
 
 function parse(...argv: string[]): { outcome: ReturnType<typeof parseArguments>; text: string } {
+  return parseAt(undefined, argv);
+}
+
+function parseAt(
+  columns: number | undefined,
+  argv: readonly string[],
+): { outcome: ReturnType<typeof parseArguments>; text: string } {
   let text = "";
-  const outcome = parseArguments(argv, COMMANDS, "1.2.3", (part) => (text += part));
+  const outcome = parseArguments(argv, COMMANDS, "1.2.3", (part) => (text += part), columns);
   return { outcome, text };
 }
 
@@ -47,9 +54,18 @@ describe("help", () => {
       expect(text).toContain(part);
   });
 
-  it("keeps to the width of a terminal", () => {
+  it.each([
+    [undefined, 80],
+    [60, 60],
+    [80, 80],
+    [100, 100],
+    [140, 100],
+  ])("keeps to the width of a terminal of %s columns, and breaks between words", (columns, width) => {
+    const words = (text: string): string[] => text.split(/[\s\\]+/);
     for (const argv of [["--help"], ["serve", "--help"], ["check", "--help"], ["score", "--help"]]) {
-      for (const line of parse(...argv).text.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
+      const { text } = parseAt(columns, argv);
+      for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(width);
+      expect(words(text)).toEqual(words(parseAt(100, argv).text));
     }
   });
 
@@ -70,6 +86,8 @@ describe("what no command understands", () => {
   });
 
   it("a word too many is refused", () => {
-    expect(() => parse("score", "cases.csv")).toThrow(UsageError);
+    expect(() => parse("score", "cases.csv")).toThrow(
+      new UsageError("too many arguments for 'score': expected 0 arguments but got 1; see skynet-scorer --help"),
+    );
   });
 });

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { type CommandOptions, runCommand } from "../e2e/command.js";
+import { BUNDLE, type CommandOptions, runCommand, runProgram } from "../e2e/command.js";
 import { processesWith } from "../e2e/processes.js";
 import { until } from "../e2e/until.js";
 import { Workplace } from "./command_fixture.js";
@@ -80,11 +80,39 @@ describe("a whole file", () => {
     expect(code).toBe(1);
   });
 
+  it("tells of a row that lacks a column in the words of the options", async () => {
+    place.file("cases.jsonl", '{"output": "x", "label": 1}\n{"label": 2}\n{"output": "y"}\n');
+    const args = ["--cases", "cases.jsonl", "--output-columns", "label", "--output", "r.jsonl"];
+    const { code, stdout, stderr } = await score("output\nx\n", args);
+    expect(stdout).toContain('INVALID_CASE      1  line 2, index 1: no "output" (--prediction-column)\n');
+    expect(place.results("r.jsonl")[1]?.error).toMatchObject({ message: 'no "output" (--prediction-column)' });
+    expect(stderr).toContain(
+      'skynet-scorer: cases.jsonl: line 3: no "label" (--output-columns); the metric gets no such expected value\n',
+    );
+    expect(code).toBe(1);
+  });
+
   it("may come on standard input", async () => {
     const args = ["--cases", "-", "--json"];
     const { code, stdout } = await score("", args, { input: '{"output": "xx"}\n{"output": "xxxx"}\n' });
     expect(JSON.parse(stdout)).toMatchObject({ cases: 2, score: { mean: expect.closeTo(0.3) as number } });
     expect(code).toBe(0);
+  });
+
+  it("has one traceback of each kind of error in the log, since the summary counts them; at level debug all", async () => {
+    const cases = `output\n${"raise\n".repeat(3)}`;
+    const { stderr } = await score(cases);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(JSON.parse(stderr)).toMatchObject({
+      code: "METRIC_EXCEPTION",
+      msg: expect.stringContaining("a bad") as string,
+    });
+    expect((await score(cases, ["--log-level", "debug"])).stderr.split("METRIC_EXCEPTION")).toHaveLength(4);
+  });
+
+  it("has its log made readable where that is asked for", async () => {
+    const { stderr } = await score("output\nprint\n", ["--log-format", "pretty"]);
+    expect(stderr).toMatch(/^\[.*\] .*INFO.*: seen \{\} None/);
   });
 
   it("has what the metric prints in the log, with the case", async () => {
@@ -134,7 +162,9 @@ describe("a run that ends early", () => {
       ...["--output", "r.jsonl", "--workers", "2", "--log-level", "silent", ...args],
     ]);
     await until("a case waits", () => existsSync(join(place.folder, "waiting")));
-    await until("those before it are written", () => place.results("r.jsonl").length >= 2);
+    await until("those before it are written", () => {
+      return existsSync(join(place.folder, "r.jsonl")) && place.results("r.jsonl").length >= 2;
+    });
     return command;
   }
 
@@ -173,8 +203,7 @@ describe("a run that ends early", () => {
     command.child.kill("SIGKILL");
     expect(await command.ended()).toBe("SIGKILL");
     await until("no process is left", () => processesWith(started).length === 0);
-    // Nobody is left to remove the folder of the socket; nothing is in it.
-    for (const name of readdirSync(place.env.TMPDIR)) rmdirSync(join(place.env.TMPDIR, name));
+    expect(readdirSync(place.env.TMPDIR)).toEqual([]);
   });
 
   it("by --max-errors says so, and exits 1", async () => {
@@ -196,17 +225,94 @@ describe("what is wrong from the start", () => {
       '--prediction-column outptu: cases.csv has no such column (did you mean "output"?); its columns are: id, output',
     ],
     [["--metric-timeout", "601"], "--metric-timeout 601: expected a number of seconds, over 0 and at most 600"],
-    [["--id-column", "id"], 'cases.csv:3: the id "a" stands on line 2 too; ids must differ'],
+    [["--id-column", "id"], 'cases.csv:3: the id "a" is that of line 2 too; ids must differ'],
     [["--connect", "localhost:1"], "--connect localhost:1: give either --connect or --metric, not both"],
+    [["--output", "no/where.jsonl"], "--output no/where.jsonl: the file cannot be written: there is no folder no"],
+    [["--output", "."], "--output .: the file cannot be written: it is a folder"],
+    [["--output", "metric.py"], "--output metric.py: that is the metric; give another file"],
+    [["--output", "./cases.csv"], "--output ./cases.csv: that is the file of the cases; give another file"],
+    [["--output", "link.py"], "--output link.py: that is the metric; give another file"],
+    [["--output", "hard.csv"], "--output hard.csv: that is the file of the cases; give another file"],
+    [["--output", "other.py", "--run", "other.py"], "--output other.py: that is the run code; give another file"],
+    [["--output", "other.py", "--artifact", "other.py"], "--output other.py: that is the artifact; give another file"],
     [
-      ["--output", "no/where.jsonl"],
-      "--output no/where.jsonl: the file cannot be written: ENOENT: no such file or directory, open 'no/where.jsonl'",
+      ["--output", "other.py", "--prices", "other.py"],
+      "--output other.py: that is the file of prices; give another file",
     ],
+    [["--metric", "nope.py"], "--metric nope.py: there is no such file"],
+    [["--metric", "."], "--metric .: it is a folder"],
+    [["--workers", "4", "--max-workers", "2"], "--workers 4: --max-workers 2 allows fewer; leave one of the two out"],
+    [
+      ["--output-columns", "output"],
+      "--prediction-column output: --output-columns names it too; a column is either what is scored or what the metric scores it by",
+    ],
+    [
+      ["--input-columns", "id,output"],
+      "--prediction-column output: --input-columns names it too; a column is either what is scored or what the metric scores it by",
+    ],
+    [["--input-columns", "id,id"], "--input-columns id,id: it names id twice; name it once"],
   ])("%j is told in one line, with exit code 2, and leaves a file of results alone", async (args, message) => {
     place.file("r.jsonl", "old\n");
+    place.file("other.py", "other\n");
+    symlinkSync("metric.py", join(place.folder, "link.py"));
+    linkSync(place.file("cases.csv", ""), join(place.folder, "hard.csv"));
     const { code, stdout, stderr } = await score("id,output\na,x\na,y\n", ["--output", "r.jsonl", ...args]);
     expect([code, stdout, stderr]).toEqual([2, "", `skynet-scorer: ${message}\n`]);
-    expect(place.read("r.jsonl")).toBe("old\n");
+    expect([place.read("r.jsonl"), place.read("other.py"), place.read("metric.py")]).toEqual([
+      "old\n",
+      "other\n",
+      METRIC,
+    ]);
+  });
+
+  it("standard input is not written over either", async () => {
+    place.file("cases.csv", "output\nx\n");
+    const command = `"$0" "$1" score --metric metric.py --prediction-column output --cases - --output cases.csv < cases.csv`;
+    const { code, stderr } = await runProgram("bash", ["-c", command, process.execPath, BUNDLE], {
+      cwd: place.folder,
+      env: place.env,
+    });
+    expect([code, stderr]).toEqual([
+      2,
+      "skynet-scorer: --output cases.csv: that is the file of the cases; give another file\n",
+    ]);
+    expect(place.read("cases.csv")).toBe("output\nx\n");
+  });
+
+  it.each([
+    [
+      ["--python", "./nope/bin/python"],
+      {},
+      "--python ./nope/bin/python: there is no such file; name an interpreter of Python 3.9 or newer",
+    ],
+    [
+      [],
+      { SKYNET_SCORER_PYTHON: "no-such-python" },
+      "SKYNET_SCORER_PYTHON=no-such-python: there is no such command; name an interpreter of Python 3.9 or newer",
+    ],
+    [
+      ["--python", "metric.py/"],
+      {},
+      "--python metric.py/: there is no such file; name an interpreter of Python 3.9 or newer",
+    ],
+    [
+      ["--python", "./metric.py"],
+      {},
+      "--python ./metric.py: it cannot be executed; name an interpreter of Python 3.9 or newer",
+    ],
+    [
+      [],
+      { VIRTUAL_ENV: "/nope" },
+      "VIRTUAL_ENV=/nope: its interpreter /nope/bin/python cannot be run: there is no such file; activate another environment, or name an interpreter with --python",
+    ],
+    [
+      [],
+      { VIRTUAL_ENV: "", PATH: "/nope" },
+      "python3: there is no such command on the PATH; install Python 3.9 or newer, activate its virtual environment, or name it with --python",
+    ],
+  ])("an interpreter that is not there (%j %j) is told with where it was named", async (args, env, message) => {
+    const { code, stderr } = await score("output\nx\n", args, { env });
+    expect([code, stderr]).toEqual([2, `skynet-scorer: ${message}\n`]);
   });
 
   it("a missing prediction column is explained", async () => {
@@ -223,10 +329,21 @@ describe("what is wrong from the start", () => {
 
   it("a metric that does not load is told with its error, and no results are written", async () => {
     place.file("metric.py", "import nothing_of_that_name\n");
-    const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl", "--log-level", "silent"]);
+    place.file("r.jsonl", "old\n");
+    const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl"]);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^skynet-scorer: the metric is not loaded: .*nothing_of_that_name/);
-    expect(existsSync(join(place.folder, "r.jsonl"))).toBe(false);
+    expect(stderr).toBe(
+      "skynet-scorer: the metric is not loaded: ModuleNotFoundError: No module named 'nothing_of_that_name' (metric.py, line 1); for the traceback: skynet-scorer check --metric metric.py\n",
+    );
+    expect(place.read("r.jsonl")).toBe("old\n");
+  });
+
+  it("an interpreter that is none is told with what to do", async () => {
+    const { code, stderr } = await score("output\nx\n", ["--python", "/bin/true"]);
+    expect([code, stderr]).toEqual([
+      1,
+      "skynet-scorer: the metric is not loaded: the Python interpreter /bin/true exited with code 0 before it could load anything: it printed nothing; look whether it is Python 3.9 or newer, or name another one with --python\n",
+    ]);
   });
 
   it("a sidecar that is not there is told", async () => {

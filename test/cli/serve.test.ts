@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { connect } from "../../src/cli/client.js";
-import { ROOT } from "../e2e/command.js";
+import { ROOT, runCommand } from "../e2e/command.js";
 import { processesWith } from "../e2e/processes.js";
 import { until, within } from "../e2e/until.js";
 import { type RunningCommand, Workplace } from "./command_fixture.js";
@@ -163,8 +163,35 @@ it("says so where an address is taken", async () => {
   await first.firstLine();
   const second = serve();
   expect(await second.ended()).toBe(1);
-  expect(second.stderr).toMatch(/^skynet-scorer: .*unix:/m);
+  expect(second.stderr).toBe(
+    `skynet-scorer: cannot listen on unix:${join(place.folder, "s")}: another process listens there; stop it, or give another path\n`,
+  );
   await stop(first);
+});
+
+it.each([
+  ["192.0.2.1:0", "this machine has no such address; give one of its own, such as localhost"],
+  ["unix:/nope/s.sock", "there is no folder /nope; make it, or give another path"],
+  ["nothing.invalid:0", "no host of that name is known; give a name or an address of this machine, such as localhost"],
+])("says in one line, before an interpreter is started, why it cannot listen on %s", async (address, why) => {
+  writeFileSync(metric, `open("loaded", "w").close()\n${GOOD}`);
+  const command = place.start(["serve", "--metric", metric, "--listen", address]);
+  expect(await command.ended()).toBe(1);
+  expect(command.stderr).toBe(`skynet-scorer: cannot listen on ${address}: ${why}\n`);
+  expect(tryRead("loaded")).toBe(false);
+});
+
+it.each([
+  [["serve", "--metric", "metric.py"]],
+  [["check", "--metric", "metric.py"]],
+  [["score", "--metric", "metric.py", "--cases", "cases.csv", "--prediction-column", "output"]],
+])("%j says in one line that the temporary folder is not there", async (args) => {
+  place.file("cases.csv", "output\n1\n");
+  const { code, stderr } = await runCommand(args, { cwd: place.folder, env: { TMPDIR: "/nope" } });
+  expect([code, stderr]).toEqual([
+    2,
+    "skynet-scorer: TMPDIR=/nope: there is no such folder; set TMPDIR to a folder that exists and can be written\n",
+  ]);
 });
 
 function tryRead(name: string): boolean {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { cutToWidth, oneLine, severalLines } from "../../src/cli/terminal_text.js";
+import { cutMiddle, cutToWidth, oneLine, severalLines } from "../../src/cli/terminal_text.js";
 
 it("makes one harmless line of anything", () => {
   expect(oneLine("a\r\n\tb\u2028c \u001B[31mred\u001B[0m\u0007 \u202Eevil\u0000 👩‍💻 ")).toBe("a b c red evil 👩‍💻");
@@ -20,4 +20,13 @@ it.each([
   ["", 0, ""],
 ])("cuts %j to %i columns", (text, width, cut) => {
   expect(cutToWidth(text, width)).toBe(cut);
+});
+
+it.each([
+  ["short", 5, "short"],
+  ["a long message (m.py, line 2)", 21, "a long mes…y, line 2)"],
+  ["日本日本日本日本", 9, "日本…日本"],
+  ["abcdef", 2, "a…"],
+])("cuts the middle out of %s to fit %i columns", (text, width, cut) => {
+  expect(cutMiddle(text, width)).toBe(cut);
 });

@@ -15,7 +15,7 @@ for (const [page, contents] of Object.entries(PAGES)) {
   describe(`the recipes of ${page}, in their order`, () => {
     let kitchen: RecipeKitchen;
     beforeAll(() => {
-      kitchen = new RecipeKitchen(contents);
+      kitchen = new RecipeKitchen(contents === undefined ? {} : { contents });
     });
     afterAll(() => kitchen.close());
 

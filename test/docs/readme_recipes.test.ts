@@ -4,14 +4,17 @@ import { isWanted, OPTIONAL_PROGRAMS } from "../optional_programs.js";
 import { RecipeKitchen } from "./recipe_kitchen.js";
 import { readRecipes, type Recipe } from "./recipes.js";
 
-describe("the recipes of README.md, in their order", () => {
+describe.each([
+  ["README.md", { isInstalled: false }],
+  ["docs/metrics.md", {}],
+])("the recipes of %s, in their order", (page, options) => {
   let kitchen: RecipeKitchen;
   beforeAll(() => {
-    kitchen = new RecipeKitchen();
+    kitchen = new RecipeKitchen(options);
   });
   afterAll(() => kitchen.close());
 
-  for (const recipe of readRecipes("README.md")) {
+  for (const recipe of readRecipes(page)) {
     it.skipIf(wantsMissingProgram(recipe))(`line ${recipe.line.toString()}: ${title(recipe)}`, () =>
       kitchen.run(recipe),
     );

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,6 +12,8 @@ import type { Recipe } from "./recipes.js";
 const WRITTEN_ADDRESS = "localhost:50051";
 /** The same for the model server. */
 const WRITTEN_MODELS = "http://127.0.0.1:8080/v1";
+const WRITTEN_CLONE = "/path/to/clone";
+const OFFLINE = { npm_config_offline: "true", npm_config_audit: "false", npm_config_fund: "false" };
 
 /** Runs recipes as a reader would: in a folder of their own, with the built command where `npx` finds it. */
 export class RecipeKitchen {
@@ -20,9 +22,10 @@ export class RecipeKitchen {
   private address = WRITTEN_ADDRESS;
   private models = WRITTEN_MODELS;
 
-  /** @param contents a folder whose files the recipes find in theirs */
-  constructor(contents?: string) {
+  /** @param options `contents`: a folder whose files the recipes find in theirs; `isInstalled`: false where a recipe installs the command */
+  constructor({ contents, isInstalled = true }: { readonly contents?: string; readonly isInstalled?: boolean } = {}) {
     if (contents !== undefined) cpSync(contents, this.folder, { recursive: true });
+    if (!isInstalled) return;
     const bin = join(this.folder, "node_modules", ".bin");
     mkdirSync(bin, { recursive: true });
     symlinkSync(BUNDLE, join(bin, "skynet-scorer"));
@@ -39,6 +42,8 @@ export class RecipeKitchen {
         return this.serve(recipe);
       case "models":
         return this.serveModels(recipe);
+      case "install":
+        return this.install(recipe);
       case "begins":
         expect(readFileSync(join(this.folder, recipe.argument), "utf8")).toMatch(beginning(recipe.text));
     }
@@ -54,8 +59,15 @@ export class RecipeKitchen {
     rmSync(this.folder, { recursive: true });
   }
 
-  private async runCommand({ text, argument }: Recipe): Promise<void> {
-    const child = this.spawn(text);
+  /** Without a network, which an installation from a folder does not need. */
+  private async install({ text, ...recipe }: Recipe): Promise<void> {
+    expect(text).toContain(WRITTEN_CLONE);
+    await this.runCommand({ ...recipe, text: text.replace(WRITTEN_CLONE, JSON.stringify(resolve("."))) }, OFFLINE);
+    expect(existsSync(join(this.folder, "node_modules", ".bin", "skynet-scorer"))).toBe(true);
+  }
+
+  private async runCommand({ text, argument }: Recipe, env: Record<string, string> = {}): Promise<void> {
+    const child = this.spawn(text, { env });
     let output = "";
     child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
     child.stderr?.on("data", (data: Buffer) => (output += data.toString()));

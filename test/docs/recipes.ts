@@ -7,9 +7,10 @@ export interface Recipe {
    * - `tested`: the block is a command that ends with 0 and prints each text of the argument (`;` between them);
    * - `serve`: the block is a command that goes on while the recipes after it run;
    * - `models`: likewise, the scripted model server's;
+   * - `install`: the block is a command that installs from `/path/to/clone`;
    * - `begins`: the file that the argument names begins with the block, where `…` stands for anything.
    */
-  readonly kind: "file" | "tested" | "serve" | "models" | "begins";
+  readonly kind: "file" | "tested" | "serve" | "models" | "install" | "begins";
   readonly argument: string;
   readonly text: string;
   /** Of the marker, from 1. */
@@ -30,7 +31,7 @@ export function readRecipes(path: string): Recipe[] {
   });
 }
 
-const KINDS = ["file", "tested", "serve", "models", "begins"] as const;
+const KINDS = ["file", "tested", "serve", "models", "install", "begins"] as const;
 
 function isKind(text: string): text is Recipe["kind"] {
   return KINDS.some((kind) => kind === text);

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { within } from "./until.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const BUNDLE = fileURLToPath(new URL("../../dist/skynet-scorer.js", import.meta.url));
+export const BUNDLE = fileURLToPath(new URL("../../dist/skynet-scorer.js", import.meta.url));
 
 /** Starts `skynet-scorer`, as it is published, with no variables of the caller's that would change what it does. */
 export function startCommand(args: readonly string[], options: CommandOptions = {}): ChildProcess {

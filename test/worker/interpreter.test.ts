@@ -33,9 +33,12 @@ describe("why it did not start", () => {
     ],
     [
       { ...exit, exitCode: 1, output: "Traceback\nValueError: no\n" },
-      /py exited with code 1 before it could load anything: ValueError: no$/,
+      /py exited with code 1 before it could load anything: ValueError: no; look whether it is Python 3\.9 or newer, or name another one with --python$/,
     ],
-    [{ ...exit, signal: "SIGKILL" }, /py was killed by SIGKILL before it could load anything: it printed nothing$/],
+    [
+      { ...exit, signal: "SIGKILL" },
+      /py was killed by SIGKILL before it could load anything: it printed nothing; look whether/,
+    ],
   ])("%#", (how, message) => {
     expect(startFailure("py", how)).toMatch(message);
   });

@@ -333,7 +333,7 @@ describe("loading", () => {
     chmodSync(other, 0o755);
     const noPython = await open("exact_match.py", { python: other });
     expect(noPython.metric.problems[0]?.message).toBe(
-      `the Python interpreter ${other} exited with code 1 before it could load anything: I am no Python`,
+      `the Python interpreter ${other} exited with code 1 before it could load anything: I am no Python; look whether it is Python 3.9 or newer, or name another one with --python`,
     );
   });
 });

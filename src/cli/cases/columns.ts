@@ -1,6 +1,5 @@
-import { distance } from "fastest-levenshtein";
-
 import { UsageError } from "../exit.js";
+import { nearest } from "../nearest.js";
 import { JsonTextError, readArray, readObject } from "./json_text.js";
 import type { Row } from "./row.js";
 import type { CaseSource } from "./source.js";
@@ -61,7 +60,8 @@ export class ColumnPicker {
       const near = nearest(name, [...known, ...this.#nestedNames(name)]);
       const hint = near === undefined ? "" : ` (did you mean ${JSON.stringify(near)}?)`;
       const list = known.slice(0, MOST_NAMES).join(", ") + (known.length > MOST_NAMES ? ", …" : "");
-      throw new UsageError(`${option} ${name}: ${source.name} has no such column${hint}; its columns are: ${list}`);
+      const told = `${option} ${name}: ${source.name} has no such column${hint}; its columns are: ${list}`;
+      throw new UsageError(told + formatHint(known, source));
     }
   }
 
@@ -104,6 +104,13 @@ export class ColumnPicker {
   }
 }
 
+/** A header in one piece is a header of another format. */
+function formatHint([first = "", ...others]: readonly string[], { readAs }: CaseSource): string {
+  if (others.length > 0) return "";
+  if (/[;\t]/.test(first)) return "; separate columns with commas";
+  return /^\s*[[{]/.test(first) ? `; the file is read as ${readAs}` : "";
+}
+
 /** The value that a name stands for: the member so called, else the rest of the path below the longest member it begins with. */
 function resolve(members: ReadonlyMap<string, Uint8Array>, name: string): Uint8Array | undefined {
   const root = rootOf(members, name);
@@ -135,16 +142,6 @@ function childrenOf(value: Uint8Array): ReadonlyMap<string, Uint8Array> | undefi
     throw error;
   }
   return children;
-}
-
-function nearest(name: string, known: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const steps = distance(name.toLowerCase(), candidate.toLowerCase());
-    if (steps < least) [best, least] = [candidate, steps];
-  }
-  return best;
 }
 
 /** Names that an error lists; more would bury what it says. */

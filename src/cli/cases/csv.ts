@@ -24,8 +24,10 @@ function toJsonString(cell: string): Uint8Array {
 }
 
 function checkHeader(source: CaseSource, line: number, names: readonly string[]): readonly string[] {
+  const places = new Map<string, number>();
   names.forEach((name, place) => {
-    const first = names.indexOf(name);
+    const first = places.get(name) ?? place;
+    places.set(name, first);
     if (name === "" && names.length > 1) {
       throw caseFileError(
         source,
@@ -34,11 +36,10 @@ function checkHeader(source: CaseSource, line: number, names: readonly string[])
       );
     }
     if (first < place) {
-      const places = `${String(first + 1)} and ${String(place + 1)}`;
       throw caseFileError(
         source,
         line,
-        `columns ${places} are both called ${JSON.stringify(name)}; give each a name of its own`,
+        `columns ${String(first + 1)} and ${String(place + 1)} are both called ${JSON.stringify(name)}; give each a name of its own`,
       );
     }
   });
@@ -62,7 +63,9 @@ async function* readRecords(source: CaseSource): AsyncGenerator<readonly [line: 
   const lines = new LineNumbers();
   const parser = new RecordParser();
   let header: readonly string[] | undefined;
+  let first: Uint8Array | undefined;
   for await (const chunk of upToTheEnd(wholeCharacters(source, lines))) {
+    first ??= chunk;
     if (chunk !== undefined) lines.add(chunk);
     const { records, failure } = await parser.take(chunk);
     for (const { cells, endByte } of records) {
@@ -70,7 +73,10 @@ async function* readRecords(source: CaseSource): AsyncGenerator<readonly [line: 
       yield [lines.current(), cells];
       lines.advanceTo(endByte);
     }
-    if (failure !== undefined) throw caseFileError(source, lines.current(), explain(failure, header ?? []));
+    if (failure === undefined) continue;
+    const isJson = header === undefined && /^\s*[[{]/.test(String.fromCharCode(...(first?.subarray(0, 16) ?? [])));
+    const why = isJson ? `this is no CSV; the file is read as ${source.readAs}` : explain(failure, header ?? []);
+    throw caseFileError(source, lines.current(), why);
   }
 }
 
@@ -195,7 +201,8 @@ function explain(error: CsvError, header: readonly string[]): string {
     case "CSV_QUOTE_NOT_CLOSED":
       return `${column}: the cell opens with a double quote that is never closed; ${HOW_TO_QUOTE}`;
     case "CSV_INVALID_CLOSING_QUOTE":
-      return `${column}: text follows the double quote that closes the cell; ${HOW_TO_QUOTE}`;
+      // csv-parse tells what followed; these two were meant to separate columns.
+      return `${column}: text follows the double quote that closes the cell; ${/got "[;\t]"/.test(error.message) ? "separate columns with commas" : HOW_TO_QUOTE}`;
     case "INVALID_OPENING_QUOTE":
       return `${column}: a double quote stands within a cell that is not quoted; ${HOW_TO_QUOTE}`;
     default:

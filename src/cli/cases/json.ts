@@ -33,8 +33,11 @@ export async function* readJson(source: CaseSource): AsyncGenerator<Row> {
     (offset) => lineAt(text, offset),
     () => findCases(text),
   );
+  let ordinal = 0;
   for (const begin of begins) {
-    yield atLine(source, text, lineOf, () => ({ line: lineOf(begin), columns: readColumns(text, begin)[0] }));
+    ordinal += 1;
+    const columns = atLine(source, text, lineOf, () => readColumns(text, begin)[0]);
+    yield { line: lineOf(begin), ordinal, columns };
   }
 }
 
@@ -96,7 +99,9 @@ function atLine<T>(source: CaseSource, text: Uint8Array, lineOf: (offset: number
     const character = Buffer.from(text.buffer, text.byteOffset + lineBegin, error.offset - lineBegin).toString(
       "utf8",
     ).length;
-    throw caseFileError(source, line, `character ${String(character + 1)}: ${error.message}`);
+    const isOther = !OPENS_JSON.has(text[skipBlanks(text, 0)] ?? 0);
+    const readAs = isOther ? `; the file is read as ${source.readAs}` : "";
+    throw caseFileError(source, line, `character ${String(character + 1)}: ${error.message}${readAs}`);
   }
 }
 
@@ -116,3 +121,5 @@ function lineCounter(text: Uint8Array): (offset: number) => number {
 
 const OPEN_ARRAY = 0x5b;
 const OPEN_OBJECT = 0x7b;
+/** Where a file begins with anything else, it is most likely of another format. */
+const OPENS_JSON: ReadonlySet<number> = new Set([OPEN_ARRAY, OPEN_OBJECT]);

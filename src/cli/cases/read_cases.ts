@@ -7,7 +7,8 @@ import { readCsv } from "./csv.js";
 import { isCasesObject, readJson, readJsonLines } from "./json.js";
 import { JsonTextError, readValue, skipBlanks } from "./json_text.js";
 import type { Row } from "./row.js";
-import { type CaseSource, caseFileError, openSource, readWhole } from "./source.js";
+import { CaseGaps } from "./gaps.js";
+import { type CaseSource, caseError, openSource, placeOf, readWhole } from "./source.js";
 
 export type CaseFormat = "auto" | "csv" | "json" | "jsonl";
 
@@ -32,6 +33,10 @@ export interface CaseSet {
   readonly requests: readonly Uint8Array[];
   /** The line on which each case begins, from 1. */
   readonly lines: readonly number[];
+  /** How people are told of a case without an id: by its line, or by its place in a JSON array. */
+  readonly unit: "line" | "case";
+  /** What rows lack of the columns that were named. */
+  readonly gaps: CaseGaps;
 }
 
 /**
@@ -39,27 +44,41 @@ export interface CaseSet {
  * Cases are kept encoded. Throws `UsageError` with the file and the line.
  */
 export async function readCases(options: CaseFileOptions, signal: AbortSignal): Promise<CaseSet> {
-  const source = openSource(options.file, signal);
+  const source = await openRows(options, signal);
   const picker = new ColumnPicker(options.columns);
   const ids = new Ids(source, options.columns.id);
   const lines: number[] = [];
+  const gaps = new CaseGaps(source, options.columns, options.artifact !== undefined);
+  let unit: CaseSet["unit"] = "line";
   const batches = new Batches(options);
-  for await (const row of await readRows(source, options)) {
+  for await (const row of source.rows) {
     const values = picker.pick(row);
-    batches.add(source, row.line, encodeCase(ids.read(row.line, values.id), values));
+    batches.add(source, row, encodeCase(ids.read(row, values.id), values));
+    gaps.add(lines.length, row, values);
     lines.push(row.line);
+    if (row.ordinal !== undefined) unit = "case";
   }
   if (lines.length === 0) throw new UsageError(`${source.name} holds no case`);
   picker.checkAllSeen(source);
   ids.checkAllThere();
-  return { name: source.name, requests: batches.finish(), lines };
+  return { name: source.name, requests: batches.finish(), lines, unit, gaps };
 }
 
-async function readRows(source: CaseSource, options: CaseFileOptions): Promise<AsyncIterable<Row>> {
-  const format = options.format === "auto" ? FORMATS[extname(options.file).toLowerCase()] : options.format;
-  if (format !== undefined) return READERS[format](source);
-  const text = await readWhole(source.chunks);
-  return READERS[guessFormat(text)]({ name: source.name, chunks: inOnePiece(text) });
+async function openRows(
+  options: CaseFileOptions,
+  signal: AbortSignal,
+): Promise<CaseSource & { readonly rows: AsyncIterable<Row> }> {
+  const opened = openSource(options.file, signal);
+  const open = (format: keyof typeof READERS, chunks: AsyncIterable<Uint8Array>, why: string) => {
+    const source = { name: opened.name, readAs: `${FORMAT_NAMES[format]} (${why})`, chunks };
+    return { ...source, rows: READERS[format](source) };
+  };
+  if (options.format !== "auto") return open(options.format, opened.chunks, `--format ${options.format}`);
+  const ending = extname(options.file);
+  const format = FORMATS[ending.toLowerCase()];
+  if (format !== undefined) return open(format, opened.chunks, `its name ends in ${ending}; --format says otherwise`);
+  const text = await readWhole(opened.chunks);
+  return open(guessFormat(text), inOnePiece(text), "its first bytes; --format says otherwise");
 }
 
 /** By the first value: a whole object on the first line is JSON Lines, any other JSON is JSON, and the rest is CSV. */
@@ -85,7 +104,7 @@ async function* inOnePiece(text: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** The ids of the cases, which must all differ; every case has an empty one where no column is named. */
 class Ids {
-  readonly #lines = new Map<string, number>();
+  readonly #places = new Map<string, string>();
   #firstMissing: UsageError | undefined;
 
   constructor(
@@ -94,27 +113,23 @@ class Ids {
   ) {}
 
   /** An id is a string that is not empty, or a number as it is written. */
-  read(line: number, text: Uint8Array | undefined): string {
+  read(row: Row, text: Uint8Array | undefined): string {
     if (this.column === undefined) return "";
     if (text === undefined) {
       // Told at the end: where no case has the column, it is its name that is wrong.
-      this.#firstMissing ??= this.#wrong(line, "this case has none");
+      this.#firstMissing ??= this.#wrong(row, "this case has none");
       return "";
     }
     const json = Buffer.from(text).toString("utf8");
     const id = json.startsWith('"') ? String(JSON.parse(json)) : json;
     if (id === "" || NEITHER_STRING_NOR_NUMBER.test(json)) {
-      throw this.#wrong(line, `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`);
+      throw this.#wrong(row, `found ${json.length > 40 ? `${json.slice(0, 40)}…` : json}`);
     }
-    const twin = this.#lines.get(id);
+    const twin = this.#places.get(id);
     if (twin !== undefined) {
-      throw caseFileError(
-        this.source,
-        line,
-        `the id ${JSON.stringify(id)} stands on line ${String(twin)} too; ids must differ`,
-      );
+      throw caseError(this.source, row, `the id ${JSON.stringify(id)} is that of ${twin} too; ids must differ`);
     }
-    this.#lines.set(id, line);
+    this.#places.set(id, placeOf(row));
     return id;
   }
 
@@ -122,12 +137,8 @@ class Ids {
     if (this.#firstMissing !== undefined) throw this.#firstMissing;
   }
 
-  #wrong(line: number, found: string): UsageError {
-    return caseFileError(
-      this.source,
-      line,
-      `--id-column ${this.column ?? ""}: expected a string or a number, ${found}`,
-    );
+  #wrong(row: Row, found: string): UsageError {
+    return caseError(this.source, row, `--id-column ${this.column ?? ""}: expected a string or a number, ${found}`);
   }
 }
 
@@ -142,14 +153,14 @@ class Batches {
     this.#options = options;
   }
 
-  add(source: CaseSource, line: number, item: Uint8Array): void {
+  add(source: CaseSource, row: Row, item: Uint8Array): void {
     const { batchSize, maxMessageBytes, artifact } = this.#options;
     const bytes = item.length + CASE_FRAME_BYTES;
     const artifactBytes = (artifact?.length ?? 0) + 2 * CASE_FRAME_BYTES;
     if (bytes + artifactBytes > maxMessageBytes) {
       const whose = artifact === undefined ? "this case takes" : "this case and the artifact take";
       const sizes = `${whose} ${String(artifact === undefined ? bytes : bytes + artifactBytes)} bytes, and one message may have ${String(maxMessageBytes)}`;
-      throw caseFileError(source, line, `${sizes}; raise --max-message-bytes`);
+      throw caseError(source, row, `${sizes}; raise --max-message-bytes`);
     }
     const most = Math.min(REQUEST_BYTES, maxMessageBytes - artifactBytes);
     if (this.#cases.length >= batchSize || this.#bytes + bytes > most) this.#flush();
@@ -175,6 +186,8 @@ const READERS: Readonly<Record<"csv" | "json" | "jsonl", (source: CaseSource) =>
   json: readJson,
   jsonl: readJsonLines,
 };
+
+const FORMAT_NAMES = { csv: "CSV", json: "JSON", jsonl: "JSON Lines" } as const;
 
 const FORMATS: Readonly<Record<string, "csv" | "json" | "jsonl">> = {
   ".csv": "csv",

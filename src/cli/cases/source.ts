@@ -3,16 +3,20 @@ import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 
 import { UsageError } from "../exit.js";
+import { wordsFor } from "../input_file.js";
+import type { Row } from "./row.js";
 
 /** Where cases come from, and how errors name it. */
 export interface CaseSource {
   /** The file as the user gave it, or "standard input". */
   readonly name: string;
+  /** As what the file is read and who says so, such as "JSON (--format json)"; for errors that come of the wrong format. */
+  readonly readAs: string;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 /** Opens a case file, or standard input for `-`. One byte order mark at the beginning is dropped. */
-export function openSource(file: string, signal: AbortSignal): CaseSource {
+export function openSource(file: string, signal: AbortSignal): Omit<CaseSource, "readAs"> {
   const stream = addAbortSignal(
     signal,
     file === "-" ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES }),
@@ -22,8 +26,18 @@ export function openSource(file: string, signal: AbortSignal): CaseSource {
 }
 
 /** An error at a place of a case file. */
-export function caseFileError(source: CaseSource, line: number, message: string): UsageError {
+export function caseFileError(source: Pick<CaseSource, "name">, line: number, message: string): UsageError {
   return new UsageError(`${source.name}:${String(line)}: ${message}`);
+}
+
+/** An error of a case, at its place in the file. */
+export function caseError(source: Pick<CaseSource, "name">, row: Row, message: string): UsageError {
+  return caseFileError(source, row.line, row.ordinal === undefined ? message : `${placeOf(row)}: ${message}`);
+}
+
+/** How people are told of a case that has no id. */
+export function placeOf({ line, ordinal }: Pick<Row, "line" | "ordinal">): string {
+  return ordinal === undefined ? `line ${String(line)}` : `case ${String(ordinal)}`;
 }
 
 /** Everything in one piece. */
@@ -81,8 +95,7 @@ async function* readable(name: string, stream: NodeJS.ReadableStream): AsyncGene
     for await (const chunk of stream) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
   } catch (error) {
     if (!(error instanceof Error) || error.name === "AbortError") throw error;
-    const code = "code" in error ? String(error.code) : "";
-    throw new UsageError(`cannot read the cases from ${name}: ${READ_ERRORS[code] ?? error.message}`);
+    throw new UsageError(`cannot read the cases from ${name}: ${wordsFor(error)}`);
   }
 }
 
@@ -120,9 +133,3 @@ const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Large enough that a chunk's fixed cost does not show. */
 const CHUNK_BYTES = 1024 * 1024;
-
-const READ_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
-  EISDIR: "it is a folder",
-  EACCES: "permission denied",
-};

@@ -1,36 +1,21 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type WriteStream, createWriteStream } from "node:fs";
-import { once } from "node:events";
 
 import { type CaseResult, CaseResultSchema } from "../../gen/skynet/scoring/v1/case_pb.js";
-import { CommandError, UsageError } from "../exit.js";
+import { CommandError } from "../exit.js";
 
 /**
- * Results as JSON Lines in the order of their cases, written as they come: one that comes early waits for those before it.
+ * Results as JSON Lines in the order of their cases, written as they come: one that comes early waits for those before it. The file is
+ * made, or emptied, when there is a first line for it: a run that fails before leaves alone what was there.
  */
 export class ResultsFile {
   readonly #waiting = new Map<number, string>();
   #next = 0;
   #written = 0;
   #failure: Error | undefined;
+  #stream: WriteStream | undefined;
 
-  private constructor(
-    private readonly path: string,
-    private readonly stream: WriteStream,
-  ) {
-    stream.on("error", (error) => (this.#failure = error));
-  }
-
-  /** Opens the file, and empties it where there is one. */
-  static async open(path: string): Promise<ResultsFile> {
-    const stream = createWriteStream(path);
-    try {
-      await once(stream, "open");
-    } catch (error) {
-      throw new UsageError(`--output ${path}: the file cannot be written: ${messageOf(error)}`);
-    }
-    return new ResultsFile(path, stream);
-  }
+  constructor(private readonly path: string) {}
 
   /** How many results the file has. */
   get written(): number {
@@ -58,24 +43,31 @@ export class ResultsFile {
     this.#written += rest.length;
     this.#waiting.clear();
     await this.#write(rest.map(([, line]) => line).join(""));
-    await new Promise<void>((resolve) =>
-      this.stream.close(() => {
-        resolve();
-      }),
-    );
+    await new Promise<void>((resolve) => {
+      if (this.#stream === undefined) resolve();
+      else
+        this.#stream.close(() => {
+          resolve();
+        });
+    });
     this.#throwFailure();
   }
 
   async #write(text: string): Promise<void> {
     this.#throwFailure();
     if (text === "") return;
-    // Called in any case, after "error" where the write failed.
+    const stream = (this.#stream ??= this.#open());
+    // Called in any case, after "error" where opening or the write failed.
     await new Promise<void>((resolve) => {
-      this.stream.write(text, () => {
+      stream.write(text, () => {
         resolve();
       });
     });
     this.#throwFailure();
+  }
+
+  #open(): WriteStream {
+    return createWriteStream(this.path).on("error", (error) => (this.#failure = error));
   }
 
   #throwFailure(): void {

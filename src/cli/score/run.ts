@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 
-import type { CaseResult } from "../../gen/skynet/scoring/v1/case_pb.js";
+import { CaseErrorCode, type CaseResult } from "../../gen/skynet/scoring/v1/case_pb.js";
 import type { CaseSet } from "../cases/read_cases.js";
 import type { SidecarClient } from "../client.js";
 import { CommandError } from "../exit.js";
@@ -51,6 +51,7 @@ export async function runCases(parts: RunParts): Promise<RunOutcome> {
       lastAt = performance.now();
       for (const result of results) {
         expected.take(result);
+        inWordsOfOptions(result, cases);
         tally.add(result);
       }
       progress.update(tally);
@@ -73,6 +74,12 @@ export async function runCases(parts: RunParts): Promise<RunOutcome> {
     if (end.kind !== "failed") end = { kind: "failed", error: toError(error) };
   }
   return { tally, end, scoringMs: lastAt - beganAt };
+}
+
+/** The sidecar tells of a case without an output what a request should have had; who wrote the file named a column. */
+function inWordsOfOptions({ outcome, index }: CaseResult, { gaps }: CaseSet): void {
+  if (outcome.case !== "error" || outcome.value.code !== CaseErrorCode.INVALID_CASE) return;
+  outcome.value.message = gaps.whyNoOutput(index) ?? outcome.value.message;
 }
 
 /** Holds the sidecar to its word: each case has exactly one result. */

@@ -1,7 +1,8 @@
 import Table from "cli-table3";
 
 import type { CaseSet } from "../cases/read_cases.js";
-import { cutToWidth, oneLine, stdoutColors as pc } from "../terminal_text.js";
+import { placeOf } from "../cases/source.js";
+import { cutMiddle, cutToWidth, oneLine, stdoutColors as pc } from "../terminal_text.js";
 import type { RunOutcome } from "./run.js";
 import { type Spending, costText, notMeasuredText, spendingJson } from "./spending.js";
 import type { RunningStatistics } from "./statistics.js";
@@ -15,8 +16,13 @@ export interface SummaryParts {
   readonly output: { readonly path: string; readonly written: number } | undefined;
 }
 
-/** The summary for people, in lines no wider than `width`. */
-export function summaryText({ cases, run, output }: SummaryParts, width: number): string {
+/**
+ * The summary for people.
+ *
+ * @param terminalWidth no line is wider; `undefined`: there is no terminal, and errors stand in full.
+ */
+export function summaryText({ cases, run, output }: SummaryParts, terminalWidth: number | undefined): string {
+  const width = terminalWidth ?? WIDTH_ELSEWHERE;
   const { tally, scoringMs } = run;
   const blocks: string[] = [];
   if (tally.score.count > 0) {
@@ -27,7 +33,9 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
     const codeWidth = Math.max(...[...tally.errors.keys()].map((code) => code.length));
     for (const [code, { count: cases_, first }] of tally.errors) {
       const message = `${caseName(first, cases)}: ${oneLine(first.message)}`;
-      table.push([pc.red(code), number(cases_), cutToWidth(message, Math.max(20, width - codeWidth - 10))]);
+      const room = terminalWidth === undefined ? Infinity : Math.max(20, width - codeWidth - 11);
+      // The end says where: the file and the line.
+      table.push([pc.red(code), number(cases_), cutMiddle(message, room)]);
     }
     blocks.push(table.toString());
   }
@@ -42,7 +50,13 @@ export function summaryText({ cases, run, output }: SummaryParts, width: number)
     `scored in ${(scoringMs / 1000).toFixed(3)} s (${number(Math.round(perSecond(run)))} cases/s)`,
   ];
   blocks.push(facts.join("\n"));
-  if (output !== undefined) blocks.push(`${count(output.written, "result")} in ${output.path}`);
+  if (output !== undefined) {
+    blocks.push(
+      output.written === 0
+        ? `nothing was written to ${output.path}`
+        : `${count(output.written, "result")} in ${output.path}`,
+    );
+  }
   // The table pads its last column too; blanks at the end of a line are in the way of whoever copies it.
   return `${blocks.join("\n\n").replace(/ +$/gm, "")}\n`;
 }
@@ -109,9 +123,11 @@ export function summaryJson({ cases, run, output, metricFingerprint }: SummaryPa
   };
 }
 
-/** How people are told of a case: by its id, else by where it stands in the file. */
+/** How people are told of a case: by its id, else by where it stands in the file, with the index that results have. */
 export function caseName({ id, index }: { readonly id: string; readonly index: number }, cases: CaseSet): string {
-  return id === "" ? `line ${String(cases.lines[index] ?? "?")}` : oneLine(id);
+  if (id !== "") return oneLine(id);
+  const ordinal = cases.unit === "case" ? { ordinal: index + 1 } : {};
+  return `${placeOf({ line: cases.lines[index] ?? 0, ...ordinal })}, index ${String(index)}`;
 }
 
 function scoreTable(scores: readonly (readonly [string, RunningStatistics])[], width: number): Table.Table {
@@ -136,7 +152,7 @@ function scoreTable(scores: readonly (readonly [string, RunningStatistics])[], w
 
 function lowestTable(lowest: readonly LowCase[], cases: CaseSet, width: number): Table.Table {
   const table = plainTable(["lowest", "score", "feedback"], ["left", "right", "left"]);
-  const names = lowest.map((low) => cutToWidth(caseName(low, cases), 24));
+  const names = lowest.map((low) => cutToWidth(caseName(low, cases), 28));
   const scores = lowest.map(({ value }) => decimal(value));
   const taken =
     Math.max(6, ...names.map((name) => name.length)) + Math.max(5, ...scores.map((text) => text.length)) + 4;
@@ -185,6 +201,9 @@ function statisticsJson(statistics: RunningStatistics): object {
     ci95: statistics.confidence95 ?? null,
   };
 }
+
+/** For a file or a pipe, which have no width of their own. */
+const WIDTH_ELSEWHERE = 100;
 
 function perSecond({ tally, scoringMs }: RunOutcome): number {
   return scoringMs === 0 ? 0 : (tally.results * 1000) / scoringMs;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { failure, seen } from "./case_files.js";
+import { failure, read, seen } from "./case_files.js";
 
 describe("the input", () => {
   it("is by default what no other option names", async () => {
@@ -79,6 +79,75 @@ describe("an unknown column", () => {
   });
 });
 
+describe("a header in one piece", () => {
+  it.each([
+    ["a.csv", "question;output\n1;2\n", "; separate columns with commas"],
+    ["a.csv", "question\toutput\n1\t2\n", "; separate columns with commas"],
+    ["a.csv", "[1]\n[2]\n", "; the file is read as CSV (its name ends in .csv; --format says otherwise)"],
+    ["a.csv", "question\n1\n", ""],
+  ])("gets a hint where its format is another: %s %j", async (name, content, hint) => {
+    const message = await failure(name, content);
+    expect(message).toContain("--prediction-column output: a.csv has no such column");
+    expect(message.endsWith(`its columns are: ${content.split("\n")[0] ?? ""}${hint}`)).toBe(true);
+  });
+
+  it("is told to be JSON where its quotes are no CSV", async () => {
+    expect(await failure("a", '[{"output": 1}]\n', {}, { format: "csv" })).toBe(
+      "a:1: this is no CSV; the file is read as CSV (--format csv)",
+    );
+  });
+
+  it("gets one where its names are quoted", async () => {
+    expect(await failure("a.csv", '"question";"output"\n')).toBe(
+      "a.csv:1: column 1: text follows the double quote that closes the cell; separate columns with commas",
+    );
+  });
+
+  it("is told with the option that has it read as JSON", async () => {
+    const message = await failure("a.csv", "question,output\n1,2\n", {}, { format: "json" });
+    expect(message).toMatch(/^a\.csv:1: character 1: .*; the file is read as JSON \(--format json\)$/);
+    expect(await failure("a.jsonl", "question,output\n1,2\n")).toMatch(
+      /; the file is read as JSON Lines \(its name ends in \.jsonl; --format says otherwise\)$/,
+    );
+    expect(await failure("a.jsonl", '{"output": 1\n')).not.toContain("read as");
+  });
+});
+
+describe("a JSON array", () => {
+  it("has cases that are told by their place in it", async () => {
+    expect((await read("a.json", '[{"output": 1}, {"output": 2}]')).unit).toBe("case");
+    expect((await read("a.jsonl", '{"output": 1}')).unit).toBe("line");
+    expect(await failure("a.json", '[{"id": 1, "output": 1}, {"id": 1, "output": 2}]', { id: "id" })).toBe(
+      'a.json:1: case 2: the id "1" is that of case 1 too; ids must differ',
+    );
+  });
+});
+
+describe("a row that lacks a column which others have", () => {
+  const rows = '{"label": 1, "model": 1}\n{}\n{"model": 2}\n{"label": 3, "model": null}';
+
+  it("is told with the line, the column and the option", async () => {
+    const { gaps } = await read("a.jsonl", rows, { prediction: "model", expected: ["label"] });
+    expect([0, 1, 2, 3].map((index) => gaps.whyNoOutput(index))).toEqual([
+      undefined,
+      'no "model" (--prediction-column)',
+      undefined,
+      undefined,
+    ]);
+    expect(gaps.predictionNotes().map(withoutFolder)).toEqual([
+      'a.jsonl: line 2: no "model" (--prediction-column); what has no output cannot be scored',
+    ]);
+    expect(gaps.expectedNotes().map(withoutFolder)).toEqual([
+      'a.jsonl: line 2 and 1 more case: no "label" (--output-columns); the metric gets no such expected value',
+    ]);
+  });
+
+  it("gets its output from the artifact where there is one", async () => {
+    const { gaps } = await read("a.jsonl", rows, { prediction: "model" }, { artifact: Buffer.from("1") });
+    expect([gaps.whyNoOutput(1), gaps.predictionNotes(), gaps.expectedNotes()]).toEqual([undefined, [], []]);
+  });
+});
+
 describe("ids", () => {
   it("are strings, or numbers as they are written", async () => {
     const rows = '{"id": "a\\u00e9", "output": 1}\n{"id": 9007199254740993, "output": 1}';
@@ -95,7 +164,11 @@ describe("ids", () => {
 
   it("must differ", async () => {
     expect(await failure("a.csv", "id,output\na,1\nb,2\na,3\n", { id: "id" })).toBe(
-      'a.csv:4: the id "a" stands on line 2 too; ids must differ',
+      'a.csv:4: the id "a" is that of line 2 too; ids must differ',
     );
   });
 });
+
+function withoutFolder(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1);
+}

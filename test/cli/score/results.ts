@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
+import { CaseGaps } from "../../../src/cli/cases/gaps.js";
 import type { CaseErrorCode, CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 import { CaseResultSchema, ModelUsageSchema, ObservationSchema } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 
@@ -32,3 +33,10 @@ export function observed(index: number, observation: MessageInitShape<typeof Obs
 export function judged(index: number, usage: MessageInitShape<typeof ModelUsageSchema>): CaseResult {
   return { ...scored(index, 1), metricUsage: create(ModelUsageSchema, usage) };
 }
+
+/** Of a file whose cases have every column. */
+export const NO_GAPS = new CaseGaps(
+  { name: "cases.csv" },
+  { input: undefined, expected: [], prediction: "output", id: undefined },
+  false,
+);

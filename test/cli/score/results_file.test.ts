@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 
-import { CommandError, UsageError } from "../../../src/cli/exit.js";
+import { CommandError } from "../../../src/cli/exit.js";
 import { ResultsFile } from "../../../src/cli/score/results_file.js";
 import { CaseErrorCode } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 import { failed, scored } from "./results.js";
@@ -26,7 +26,7 @@ function lines(): unknown[] {
 }
 
 it("has each result in protobuf JSON with the proto's names, zeros written out", async () => {
-  const file = await ResultsFile.open(path);
+  const file = new ResultsFile(path);
   await file.add([
     scored(0, 0, { feedback: "f", scores: { a: 0 }, metricMs: 0 }),
     failed(1, CaseErrorCode.METRIC_TIMEOUT, "m"),
@@ -49,7 +49,7 @@ it("has each result in protobuf JSON with the proto's names, zeros written out",
 });
 
 it("has the results in the order of their cases as soon as those before them came", async () => {
-  const file = await ResultsFile.open(path);
+  const file = new ResultsFile(path);
   await file.add([scored(2, 0.2), scored(1, 0.1)]);
   expect(file.written).toBe(0);
   await file.add([scored(0, 0)]);
@@ -59,7 +59,7 @@ it("has the results in the order of their cases as soon as those before them cam
 });
 
 it("has what came when it is closed early, in order, without those that are missing", async () => {
-  const file = await ResultsFile.open(path);
+  const file = new ResultsFile(path);
   await file.add([scored(12, 0), scored(3, 0), scored(0, 0)]);
   await file.close();
   expect(file.written).toBe(3);
@@ -68,18 +68,29 @@ it("has what came when it is closed early, in order, without those that are miss
 
 it("takes the place of a file that was there", async () => {
   writeFileSync(path, "old\n".repeat(100));
-  const file = await ResultsFile.open(path);
+  const file = new ResultsFile(path);
   await file.add([scored(0, 1)]);
   await file.close();
   expect(lines()).toHaveLength(1);
 });
 
+it("is left as it was until there is a first line for it", async () => {
+  writeFileSync(path, "old\n");
+  const file = new ResultsFile(path);
+  await file.add([]);
+  await file.close();
+  expect(readFileSync(path, "utf8")).toBe("old\n");
+  await new ResultsFile(join(folder, "other")).close();
+  expect(existsSync(join(folder, "other"))).toBe(false);
+});
+
 it("tells of a file that cannot be opened", async () => {
-  await expect(ResultsFile.open(join(folder, "no", "where"))).rejects.toThrow(UsageError);
+  const file = new ResultsFile(join(folder, "no", "where"));
+  await expect(file.add([scored(0, 1)])).rejects.toThrow(/^--output .*where: writing failed: .*ENOENT/);
 });
 
 it("tells of a disk that is full", async () => {
-  const file = await ResultsFile.open("/dev/full");
+  const file = new ResultsFile("/dev/full");
   const outcome = (async () => {
     await file.add([scored(0, 1)]);
     await file.close();
@@ -92,7 +103,7 @@ it("takes any number of results that are slower to write than they come", async 
   const warnings: Error[] = [];
   const note = (warning: Error): number => warnings.push(warning);
   process.on("warning", note);
-  const file = await ResultsFile.open(path);
+  const file = new ResultsFile(path);
   const feedback = "x".repeat(100_000);
   for (let index = 0; index < 30; index++) await file.add([scored(index, 1, { feedback })]);
   await file.close();

@@ -6,7 +6,7 @@ import type { Progress } from "../../../src/cli/score/progress.js";
 import { type RunOutcome, type RunParts, runCases } from "../../../src/cli/score/run.js";
 import { CaseErrorCode, type CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
 import { type ScoreResponse, ScoreResponseSchema } from "../../../src/gen/skynet/scoring/v1/score_service_pb.js";
-import { failed, scored } from "./results.js";
+import { NO_GAPS, failed, scored } from "./results.js";
 
 /** What the run saw of the call that it made. */
 interface Seen {
@@ -35,7 +35,7 @@ async function run(
   };
   const outcome = await runCases({
     client,
-    cases: { name: "cases.csv", requests: [], lines: [2, 3, 4] },
+    cases: { name: "cases.csv", requests: [], lines: [2, 3, 4], unit: "line", gaps: NO_GAPS },
     progress,
     file: undefined,
     maxErrors: undefined,

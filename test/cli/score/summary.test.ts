@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { type SummaryParts, summaryJson, summaryText } from "../../../src/cli/score/summary.js";
 import { Tally } from "../../../src/cli/score/tally.js";
 import { CaseErrorCode, type CaseResult } from "../../../src/gen/skynet/scoring/v1/case_pb.js";
-import { failed, judged, observed, scored } from "./results.js";
+import { NO_GAPS, failed, judged, observed, scored } from "./results.js";
 
 function parts(results: readonly CaseResult[], rest: Partial<SummaryParts> = {}): SummaryParts {
   const tally = new Tally();
   for (const result of results) tally.add(result);
   return {
-    cases: { name: "cases.csv", requests: [], lines: [2, 3, 5, 6, 7] },
+    cases: { name: "cases.csv", requests: [], lines: [2, 3, 5, 6, 7], unit: "line", gaps: NO_GAPS },
     run: { tally, end: { kind: "complete" }, scoringMs: 250 },
     metricFingerprint: "f1",
     output: undefined,
@@ -51,11 +51,11 @@ describe("for people", () => {
         "format      2  0.7500  0.3536  -2.4266 to 3.9266",
         "",
         "errors          cases  first",
-        "METRIC_TIMEOUT      1  line 5: the metric ran past its timeout of 2 s",
+        "METRIC_TIMEOUT      1  line 5, index 2: the metric ran past its timeout of 2 s",
         "",
-        "lowest   score  feedback",
-        `line 3  0.0000  Say why. ${"long ".repeat(10)}lon…`,
-        "a       1.0000",
+        "lowest            score  feedback",
+        `line 3, index 1  0.0000  Say why. ${"long ".repeat(9).trimEnd()}…`,
+        "a                1.0000",
         "",
         "3 of 5 cases",
         "metric time p50 2.000 ms, p99 20.0 ms",
@@ -101,6 +101,19 @@ describe("for people", () => {
       const columns = Array.from(line).reduce((sum, character) => sum + (/[日本]/.test(character) ? 2 : 1), 0);
       expect(columns).toBeLessThanOrEqual(width);
     }
+  });
+
+  it("keeps the end of an error, which says where it is, and all of it where there is no terminal", () => {
+    const message = `KeyError: '${"key ".repeat(40)}' (metric.py, line 12)`;
+    const result = failed(2, CaseErrorCode.METRIC_EXCEPTION, message);
+    const narrow = summaryText(parts([result]), 80);
+    expect(narrow).toMatch(/line 5, index 2: Key.*….*\(metric\.py, line 12\)\n/);
+    expect(summaryText(parts([result]), undefined)).toContain(`line 5, index 2: ${message}\n`);
+  });
+
+  it("names a case of a JSON array by its place", () => {
+    const cases = { ...parts([]).cases, unit: "case" } as const;
+    expect(summaryText(parts([scored(1, 1)], { cases }), 80)).toContain("\ncase 2, index 1  1.0000");
   });
 
   it("has no table where nothing was scored", () => {
