@@ -15,6 +15,7 @@ import {
   STEP_NAMES,
 } from "./contract_step.js";
 import { callWarnings, giveUpWarnings, returnValueWarnings, sampleWarnings } from "./contract_warnings.js";
+import type { CaseError } from "./result.js";
 import type { MetricDescription, Scorer } from "./scorer.js";
 
 export { type ContractCheck, type ContractStatus, type ContractStep, STEP_NAMES } from "./contract_step.js";
@@ -183,9 +184,22 @@ function callCheck(attempts: readonly Attempt[], timeoutMs: number, durationMs: 
     return passed("metric_call", `score returned on every sample, called twice on each${cost}`, extra);
   }
   const message = faults.map(({ attempt, error }) => `${attemptName(attempt)}: ${error.message}`).join("; ");
-  const mend = "score must return a score and feedback for every case; what may go wrong in it, catch there";
-  const hint = first.error.code === "METRIC_EXCEPTION" ? `; ${mend}` : "";
+  const hint = first.error.code === "METRIC_EXCEPTION" ? `; ${exceptionAdvice(attempts, first.error)}` : "";
   return failed("metric_call", `${message}${hint}`, { ...extra, traceback: first.error.traceback });
+}
+
+/** The rule of docs/metrics.md; and where a metric may have missed the expected values, that nobody gave any. */
+function exceptionAdvice(attempts: readonly Attempt[], { message }: CaseError): string {
+  const rule = "return a low score where an output is bad, and raise only where a case cannot be judged";
+  const mayMissThem = /^(TypeError|KeyError|AttributeError)\b/.test(message);
+  const hasNone = attempts.every(({ sample: { expected } }) => expected === undefined || isNull(expected));
+  return mayMissThem && hasNone
+    ? `no sample has expected values, so that \`expected\` is None; give them (with --output-columns where cases come from a file); ${rule}`
+    : rule;
+}
+
+function isNull(json: JsonBytes): boolean {
+  return Buffer.from(json).toString("latin1").trim() === "null";
 }
 
 function returnValueCheck(attempts: readonly Attempt[], metric: MetricDescription): ContractCheck {

@@ -361,6 +361,22 @@ describe("a metric that fails on samples", () => {
     ]);
   });
 
+  test.each<[string, Partial<Case>, string, boolean]>([
+    ["without expected values", { expected: undefined }, "TypeError: 'NoneType' object is not subscriptable", true],
+    ["with null for them", { expected: Buffer.from(" null") }, "KeyError: 'label'", true],
+    ["that has them", {}, "KeyError: 'label'", false],
+    ["where something else is wrong", { expected: undefined }, "ValueError: no", false],
+  ])("an exception on a sample %s says what to do", async (_, change, message, isTold) => {
+    const scorer = new FakeScorer();
+    scorer.outcome = () => ({ kind: "error", code: "METRIC_EXCEPTION", message, traceback: "" });
+    const checks = await run({ scorer, samples: [{ ...sample(0, "a"), ...change }] });
+    const found = checks.at(-2)?.message ?? "";
+    expect(found).toMatch(/; return a low score where an output is bad, and raise only where a case cannot be judged$/);
+    expect(
+      found.includes("no sample has expected values, so that `expected` is None; give them (with --output-columns"),
+    ).toBe(isTold);
+  });
+
   test("failing on the second call alone is a failure too", async () => {
     const scorer = new FakeScorer();
     scorer.outcome = (_item, call) =>
