@@ -39,6 +39,8 @@ export function newsFilter({
     if (level === "debug") return true;
     const entry = parse(line);
     if (entry === undefined) return true;
+    // Which one runs the metric is as the user chose, and what is wrong with it is told otherwise.
+    if (entry.about === "interpreter") return false;
     if (entry.about === "metric") return reports === "score" && entry.level < ERROR;
     if (entry.code === undefined || entry.index === undefined) return true;
     if (reports === "check") return false;
@@ -59,7 +61,7 @@ function parse(line: string): z.output<typeof ENTRY> | undefined {
   }
 }
 
-/** The parts of an entry that say what it is about: the metric as loaded, or the error of a case. */
+/** The parts of an entry that say what it is about: the interpreter, the metric as loaded, or the error of a case. */
 const ENTRY = z.object({
   level: z.number(),
   about: z.string().optional(),

@@ -123,7 +123,10 @@ export class TemplateKeeper {
         this.#pythonVersion = hello.python;
         const { file, loadTimeoutMs } = this.options;
         // Its path is for whoever reads the log, and no client's business.
-        this.log.info({ python: hello.executable }, `${basename(file)} is run by Python ${hello.python}`);
+        this.log.info(
+          { about: "interpreter", python: hello.executable },
+          `${basename(file)} is run by Python ${hello.python}`,
+        );
         this.#setDeadline(loadTimeoutMs, loadTimeout(file, loadTimeoutMs));
       },
       loaded: (report, hazards) => {

@@ -327,16 +327,26 @@ describe("what is wrong from the start", () => {
     );
   });
 
-  it("a metric that does not load is told with its error, and no results are written", async () => {
-    place.file("metric.py", "import nothing_of_that_name\n");
-    place.file("r.jsonl", "old\n");
-    const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl"]);
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe(
-      "skynet-scorer: the metric is not loaded: ModuleNotFoundError: No module named 'nothing_of_that_name' (metric.py, line 1); for the traceback: skynet-scorer check --metric metric.py\n",
-    );
-    expect(place.read("r.jsonl")).toBe("old\n");
-  });
+  it.each([
+    ["1 / 0", "ZeroDivisionError: division by zero", "for the traceback: skynet-scorer check --metric metric.py"],
+    [
+      "import nothing_of_that_name",
+      "ModuleNotFoundError: No module named 'nothing_of_that_name'",
+      "install it for the Python that loads the file (VERSION), or name another one with --python",
+    ],
+  ])(
+    "a metric that does not load is told with its error, and no results are written: %s",
+    async (line, error, advice) => {
+      place.file("metric.py", `${line}\n`);
+      place.file("r.jsonl", "old\n");
+      const { code, stdout, stderr } = await score("output\nx\n", ["--output", "r.jsonl"]);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr.replace(/\(3\.\d+\.\d+\)/, "(VERSION)")).toBe(
+        `skynet-scorer: the metric is not loaded: ${error} (metric.py, line 1); ${advice}\n`,
+      );
+      expect(place.read("r.jsonl")).toBe("old\n");
+    },
+  );
 
   it("an interpreter that is none is told with what to do", async () => {
     const { code, stderr } = await score("output\nx\n", ["--python", "/bin/true"]);
