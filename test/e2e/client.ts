@@ -57,7 +57,7 @@ export class ScoringClient {
 
   /** As `score`, with what else the call brought. */
   async scoreCall(cases: readonly CaseInit[], options: ScoreOptions = {}): Promise<ScoreCallOutcome> {
-    const { batch = 256, onResponse } = options;
+    const { batch = 256, artifact, onResponse } = options;
     const call = this.openStream();
     const results: CaseResult[] = [];
     const sizes: number[] = [];
@@ -72,7 +72,10 @@ export class ScoringClient {
     // Also where it fails while cases are being written.
     ended.catch(() => undefined);
     for (let first = 0; first < cases.length && !call.destroyed; first += batch) {
-      const request = create(ScoreRequestSchema, { cases: cases.slice(first, first + batch) });
+      const request = create(ScoreRequestSchema, {
+        cases: cases.slice(first, first + batch),
+        ...(artifact === undefined ? {} : { artifact }),
+      });
       if (!call.write(request)) await Promise.race([once(call, "drain"), ended]);
     }
     call.end();
@@ -94,8 +97,8 @@ export class ScoringClient {
     return new OpenScore(this.openStream());
   }
 
-  async scoreBatch(cases: readonly CaseInit[]): Promise<CaseResult[]> {
-    const request = { cases: [...cases] };
+  async scoreBatch(cases: readonly CaseInit[], artifact?: CaseInit["output"]): Promise<CaseResult[]> {
+    const request = { cases: [...cases], ...(artifact === undefined ? {} : { artifact }) };
     const { results } = await this.#unary(
       "/skynet.scoring.v1.ScoreService/ScoreBatch",
       ScoreBatchRequestSchema,
@@ -207,6 +210,8 @@ export class OpenScore {
 interface ScoreOptions {
   /** Cases a message. */
   readonly batch?: number;
+  /** What the sidecar runs on the cases that have no output. */
+  readonly artifact?: CaseInit["output"];
   /** Called with each response, and how many results there are so far. */
   readonly onResponse?: (response: ScoreResponse, results: number) => void;
 }
