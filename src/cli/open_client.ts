@@ -1,9 +1,11 @@
+import { forgetVariable } from "../model/initial_environment.js";
 import { CallFailure, type SidecarClient, connect } from "./client.js";
 import { UsageError } from "./exit.js";
 import { prettyPrinter } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import { type ReadOptions, flagOf, variableOf } from "./options.js";
 import { METRIC_OPTIONS } from "./serve.js";
+import { hideArguments } from "./hide_arguments.js";
 import { startSidecarProcess } from "./sidecar_process.js";
 
 /** The options that say which sidecar a command uses. */
@@ -42,7 +44,7 @@ export async function openClient(
   const onTerminal = process.stderr.isTTY && values.logFormat !== "json";
   const pretty = onTerminal ? await prettyPrinter() : undefined;
   const passed = options.arguments(METRIC_OPTIONS.filter((name) => name !== "logFormat"));
-  const child = await startSidecarProcess(
+  const starting = startSidecarProcess(
     {
       arguments: [...passed, `--log-format=${pretty === undefined ? values.logFormat : "json"}`],
       startTimeoutMs: values.loadTimeout + START_MARGIN_MS,
@@ -55,6 +57,10 @@ export async function openClient(
     },
     signal,
   );
+  // It has the key now; nothing here needs it, and run code could read it in /proc.
+  forgetVariable(values.modelApiKeyEnv);
+  if (values.run !== undefined) hideArguments();
+  const child = await starting;
   const client = connect(child.address);
   return {
     client,

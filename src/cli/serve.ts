@@ -7,6 +7,7 @@ import type { MetricDescription } from "../scoring/scorer.js";
 import { startSidecar } from "../server/sidecar.js";
 import type { Log } from "../worker/log.js";
 import { CommandError, EXIT, UsageError } from "./exit.js";
+import { hideArguments } from "./hide_arguments.js";
 import { openLog } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
@@ -53,6 +54,7 @@ export async function serve({ values }: ServeOptions): Promise<number> {
   if (values.metric === undefined)
     throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
   const metric = resolve(values.metric);
+  if (values.run !== undefined) hideArguments();
   const log = await openLog(values.logLevel, values.logFormat);
   const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
   const isStopped = values.stopWithStdin

@@ -14,7 +14,7 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
 } from "../../src/gen/health/v1/health_pb.js";
-import type { CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
+import type { CaseResult, Observation } from "../../src/gen/skynet/scoring/v1/case_pb.js";
 import {
   CheckContractRequestSchema,
   type CheckContractResponse,
@@ -23,6 +23,13 @@ import {
   type DescribeMetricResponse,
   DescribeMetricResponseSchema,
 } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
+import {
+  type ObservationBegan,
+  ObserveRequestSchema,
+  type ObserveRequest,
+  type ObserveResponse,
+  ObserveResponseSchema,
+} from "../../src/gen/skynet/scoring/v1/observation_service_pb.js";
 import {
   ScoreBatchRequestSchema,
   ScoreBatchResponseSchema,
@@ -36,6 +43,7 @@ import { until, within } from "./until.js";
 
 export type ServingStatus = keyof typeof HealthCheckResponse_ServingStatus;
 export type ScoreStream = ClientDuplexStream<ScoreRequest, ScoreResponse>;
+export type ObserveStream = ClientDuplexStream<ObserveRequest, ObserveResponse>;
 
 /** An engine, as the sidecar sees it: grpc-js and generated code over a real socket. */
 export class ScoringClient {
@@ -95,6 +103,16 @@ export class ScoringClient {
   /** A call that stays open: each `score` waits for its own cases' results. */
   openScore(): OpenScore {
     return new OpenScore(this.openStream());
+  }
+
+  /** A call that stays open: each request waits for its answer. */
+  observe(): OpenObserve {
+    const call = this.#client.makeBidiStreamRequest(
+      "/skynet.scoring.v1.ObservationService/Observe",
+      encoder(ObserveRequestSchema),
+      decoder(ObserveResponseSchema),
+    );
+    return new OpenObserve(call);
   }
 
   async scoreBatch(cases: readonly CaseInit[], artifact?: CaseInit["output"]): Promise<CaseResult[]> {
@@ -206,6 +224,42 @@ export class OpenScore {
     await within("the end of the stream", once(this.call, "end"));
   }
 }
+
+export class OpenObserve {
+  readonly #answers: AsyncIterator<ObserveResponse>;
+
+  constructor(readonly call: ObserveStream) {
+    this.#answers = (call as AsyncIterable<ObserveResponse>)[Symbol.asyncIterator]();
+  }
+
+  async begin(label = ""): Promise<ObservationBegan> {
+    const event = await this.ask({ case: "begin", value: { label } });
+    if (event.case !== "began") throw new Error(`begin was answered with ${JSON.stringify(event)}`);
+    return event.value;
+  }
+
+  /** What was measured. Fails with the error's message. */
+  async finish(observationId: string): Promise<Observation> {
+    const event = await this.ask({ case: "end", value: { observationId } });
+    if (event.case === "ended") return event.value;
+    throw new Error(event.case === "error" ? event.value.message : "end was answered as another request");
+  }
+
+  async ask(action: ObserveAction): Promise<ObserveResponse["event"]> {
+    this.call.write(create(ObserveRequestSchema, action === undefined ? {} : { action }));
+    const { value } = (await within("the answer of an Observe call", this.#answers.next())) as {
+      value: ObserveResponse;
+    };
+    return value.event;
+  }
+
+  async end(): Promise<void> {
+    this.call.end();
+    await within("the end of an Observe call", this.#answers.next());
+  }
+}
+
+type ObserveAction = MessageInitShape<typeof ObserveRequestSchema>["action"];
 
 interface ScoreOptions {
   /** Cases a message. */
