@@ -35,7 +35,7 @@ export function valuesOf(name: string, environment: Uint8Array): { readonly from
   const bytes = Buffer.from(environment.buffer, environment.byteOffset, environment.byteLength);
   const beginning = Buffer.from(`${name}=`);
   const values: { from: number; to: number }[] = [];
-  for (let entry = 0; entry < bytes.length; ) {
+  for (let entry = 0; entry < bytes.length;) {
     const zero = bytes.indexOf(0, entry);
     const to = zero < 0 ? bytes.length : zero;
     const from = entry + beginning.length;
