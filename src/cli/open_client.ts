@@ -1,5 +1,7 @@
+import { forgetVariable } from "../model/initial_environment.js";
 import { CallFailure, type SidecarClient, connect } from "./client.js";
 import { UsageError } from "./exit.js";
+import { hideArguments } from "./hide_arguments.js";
 import type { OptionName } from "./option_specs.js";
 import { type ReadOptions, flagOf, variableOf } from "./options.js";
 import { METRIC_OPTIONS, checkMetricOptions } from "./serve.js";
@@ -44,7 +46,7 @@ export async function openClient(
   checkMetricOptions(options);
   const { values } = options;
   const passed = options.arguments(METRIC_OPTIONS.filter((name) => name !== "logFormat"));
-  const child = await startSidecarProcess(
+  const starting = startSidecarProcess(
     {
       arguments: [...passed, "--log-format=json"],
       startTimeoutMs: values.loadTimeout + START_MARGIN_MS,
@@ -52,6 +54,10 @@ export async function openClient(
     },
     signal,
   );
+  // It has the key now; nothing here needs it, and run code could read it in /proc.
+  forgetVariable(values.modelApiKeyEnv);
+  if (values.run !== undefined) hideArguments();
+  const child = await starting;
   const client = connect(child.address);
   return {
     client,

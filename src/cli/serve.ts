@@ -10,6 +10,7 @@ import { listen } from "../server/listener.js";
 import { startSidecar } from "../server/sidecar.js";
 import type { Log } from "../worker/log.js";
 import { CommandError, EXIT, UsageError } from "./exit.js";
+import { hideArguments } from "./hide_arguments.js";
 import { openLog } from "./log.js";
 import type { OptionName } from "./option_specs.js";
 import type { ReadOptions } from "./options.js";
@@ -72,6 +73,7 @@ async function serveMetric(options: ServeOptions): Promise<number> {
     throw new UsageError("--metric: serve needs a metric; give it as --metric metric.py");
   checkMetricOptions(options);
   const metric = resolve(values.metric);
+  if (values.run !== undefined) hideArguments();
   const log = await openLog(values.logLevel, values.logFormat);
   const stop = abortOn(["SIGTERM", "SIGINT"], EXIT.interrupted);
   const isStopped = values.stopWithStdin

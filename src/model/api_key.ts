@@ -1,5 +1,7 @@
 import { inspect } from "node:util";
 
+import { forgetVariable } from "./initial_environment.js";
+
 /** The provider's key, in the one place that holds it: printing, logging or encoding this object shows no key. */
 export class ApiKey {
   readonly #value: string | undefined;
@@ -13,12 +15,13 @@ export class ApiKey {
   }
 
   /**
-   * Takes the key out of the environment, so that no process started from now on inherits it. A variable that is not set, or
-   * blank, gives no key: calls are sent without one, which a model server on this machine may allow.
+   * Takes the key out of the environment, so that no process started from now on inherits it, nor finds it in /proc. A variable that is
+   * not set, or blank, gives no key: calls are sent without one, which a model server on this machine may allow.
    */
   static take(variable: string, environment: NodeJS.ProcessEnv): ApiKey {
     const value = environment[variable]?.trim();
-    Reflect.deleteProperty(environment, variable);
+    if (environment === process.env) forgetVariable(variable);
+    else Reflect.deleteProperty(environment, variable);
     if (value === undefined || value === "") return new ApiKey(variable, undefined);
     if (!/^[\x21-\x7e]+$/.test(value)) {
       throw new Error(

@@ -21,6 +21,7 @@ class Open implements ObservedCalls {
     readonly token: string,
     readonly label: string,
     readonly owner: object,
+    readonly process: number | undefined,
     total: Meter,
   ) {
     this.#calls = new CallMeter(total, "run");
@@ -61,10 +62,10 @@ export class ObservationBook implements Observations {
     private readonly log: Log,
   ) {}
 
-  begin(label: string, owner: object): OpenObservation {
+  begin(label: string, owner: object, process?: number): OpenObservation {
     const id = `obs-${this.#next++}-${randomBytes(6).toString("hex")}`;
     const token = `sk-skynet-${randomBytes(24).toString("base64url")}`;
-    const open = new Open(id, token, label, owner, this.total);
+    const open = new Open(id, token, label, owner, process, this.total);
     this.#open.set(id, open);
     this.#byToken.set(token, open);
     return { id, token };

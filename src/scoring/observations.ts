@@ -25,8 +25,11 @@ export interface OpenObservation {
  * that an engine does are measured alike.
  */
 export interface Observations {
-  /** Opens one for `owner`, which is whatever `drop` will be called with: an `Observe` call, or a run. */
-  begin(label: string, owner: object): OpenObservation;
+  /**
+   * Opens one for `owner`, which is whatever `drop` will be called with: an `Observe` call, or a run. `process`: the id of the one that its
+   * model calls come from, with what it starts; absent: from anywhere.
+   */
+  begin(label: string, owner: object, process?: number): OpenObservation;
 
   /** Closes one and tells what was measured. Its token is worth nothing from then on. Throws `ObservationError` unknown, already_ended. */
   end(id: string): Observed;
@@ -45,6 +48,8 @@ export interface Observations {
 export interface ObservedCalls {
   /** Counts them. */
   readonly meter: Meter;
+  /** The process that they have to come from, or from one that it started; `undefined`: from anywhere. */
+  readonly process: number | undefined;
   /**
    * A call begins; what is returned is to be called when it has been counted. Where the observation ends before that, its cost is
    * not measured, and `abort` is called, as nobody waits for the answer any more.

@@ -141,7 +141,7 @@ export class Runs implements WorkerListener {
     const { input, artifact } = pending.item;
     if (input === undefined || artifact === undefined)
       throw new Error("a case without input or artifact was queued to be run");
-    const { id, token } = observations.begin(pending.item.id, this);
+    const { id, token } = observations.begin(pending.item.id, this, worker.pid);
     worker.setEnvironment(gatewayVariables(gatewayUrl(), token));
     this.#running.set(worker, { call, pending, observation: id, startedAt: performance.now() });
     worker.run([{ input, output: artifact, expected: undefined, seed: undefined, observation: undefined }]);

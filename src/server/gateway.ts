@@ -1,9 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
-import type { Observations } from "../scoring/observations.js";
+import type { ObservedCalls, Observations } from "../scoring/observations.js";
 import type { Log } from "../worker/log.js";
 import { complete, type GatewayModels, passOn } from "./gateway_completion.js";
-import { breakOff, INTERNAL, NOT_SERVED, refusalOf, refuse, WRONG_TOKEN } from "./gateway_refusal.js";
+import { breakOff, INTERNAL, NOT_SERVED, refusalOf, refuse, WRONG_CALLER, WRONG_TOKEN } from "./gateway_refusal.js";
+import { isCalledBy, type IsCalledBy } from "./run_caller.js";
 
 export type { GatewayModels } from "./gateway_completion.js";
 
@@ -13,6 +15,8 @@ export interface GatewayOptions {
   /** The largest request body. */
   readonly maxMessageBytes: number;
   readonly log: Log;
+  /** Tells whether a call comes from the run that its token belongs to; replaced in tests. */
+  readonly isCalledBy?: IsCalledBy;
 }
 
 /** Whether a request is for the gateway. */
@@ -50,7 +54,7 @@ async function serve(options: GatewayOptions, request: IncomingMessage, response
 }
 
 async function route(
-  { observations, models, maxMessageBytes }: GatewayOptions,
+  { observations, models, maxMessageBytes, isCalledBy: isCaller = isCalledBy }: GatewayOptions,
   request: IncomingMessage,
   response: ServerResponse,
   abort: AbortController,
@@ -60,6 +64,8 @@ async function route(
   const path = request.url?.split("?")[0];
   if (calls === undefined) {
     refuse(response, WRONG_TOKEN);
+  } else if (!(await isOwn(calls, request.socket, isCaller))) {
+    refuse(response, WRONG_CALLER);
   } else if (request.method === "GET" && path === "/v1/models") {
     const { signal } = abort;
     await passOn(models, await models.provider.send({ method: "GET", path: "models", signal }), response);
@@ -70,6 +76,16 @@ async function route(
     refuse(response, NOT_SERVED);
   }
 }
+
+/** Looked at once for each connection and run. */
+async function isOwn(calls: ObservedCalls, socket: Socket, isCaller: IsCalledBy): Promise<boolean> {
+  if (calls.process === undefined || OWN_CALLS.get(socket) === calls) return true;
+  const isOwn = await isCaller(socket, calls.process);
+  if (isOwn) OWN_CALLS.set(socket, calls);
+  return isOwn;
+}
+
+const OWN_CALLS = new WeakMap<Socket, ObservedCalls>();
 
 function bearerToken({ headers }: IncomingMessage): string {
   return /^Bearer\s+(\S+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";

@@ -18,6 +18,13 @@ export const WRONG_TOKEN: Refusal = {
   message:
     "the key is not the token of a run that is going on; make the client inside run(), where OPENAI_API_KEY holds the run's own token, or use the token of an open observation",
 };
+export const WRONG_CALLER: Refusal = {
+  status: 401,
+  type: "invalid_request_error",
+  code: "invalid_api_key",
+  message:
+    "the key is the token of another run; call from the process that runs run(), or from one that it started, with the OPENAI_API_KEY that is in its environment",
+};
 export const NOT_SERVED: Refusal = {
   status: 404,
   type: "invalid_request_error",

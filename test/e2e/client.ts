@@ -14,7 +14,7 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
 } from "../../src/gen/health/v1/health_pb.js";
-import type { CaseResult } from "../../src/gen/skynet/scoring/v1/case_pb.js";
+import type { CaseResult, Observation } from "../../src/gen/skynet/scoring/v1/case_pb.js";
 import {
   CheckContractRequestSchema,
   type CheckContractResponse,
@@ -23,6 +23,13 @@ import {
   type DescribeMetricResponse,
   DescribeMetricResponseSchema,
 } from "../../src/gen/skynet/scoring/v1/contract_service_pb.js";
+import {
+  type ObservationBegan,
+  ObserveRequestSchema,
+  type ObserveRequest,
+  type ObserveResponse,
+  ObserveResponseSchema,
+} from "../../src/gen/skynet/scoring/v1/observation_service_pb.js";
 import {
   ScoreBatchRequestSchema,
   ScoreBatchResponseSchema,
@@ -36,6 +43,7 @@ import { until, within } from "./until.js";
 
 export type ServingStatus = keyof typeof HealthCheckResponse_ServingStatus;
 export type ScoreStream = ClientDuplexStream<ScoreRequest, ScoreResponse>;
+export type ObserveStream = ClientDuplexStream<ObserveRequest, ObserveResponse>;
 
 /** An engine, as the sidecar sees it: grpc-js and generated code over a real socket. */
 export class ScoringClient {
@@ -57,7 +65,7 @@ export class ScoringClient {
 
   /** As `score`, with what else the call brought. */
   async scoreCall(cases: readonly CaseInit[], options: ScoreOptions = {}): Promise<ScoreCallOutcome> {
-    const { batch = 256, onResponse } = options;
+    const { batch = 256, artifact, onResponse } = options;
     const call = this.openStream();
     const results: CaseResult[] = [];
     const sizes: number[] = [];
@@ -72,7 +80,10 @@ export class ScoringClient {
     // Also where it fails while cases are being written.
     ended.catch(() => undefined);
     for (let first = 0; first < cases.length && !call.destroyed; first += batch) {
-      const request = create(ScoreRequestSchema, { cases: cases.slice(first, first + batch) });
+      const request = create(ScoreRequestSchema, {
+        cases: cases.slice(first, first + batch),
+        ...(artifact === undefined ? {} : { artifact }),
+      });
       if (!call.write(request)) await Promise.race([once(call, "drain"), ended]);
     }
     call.end();
@@ -94,8 +105,18 @@ export class ScoringClient {
     return new OpenScore(this.openStream());
   }
 
-  async scoreBatch(cases: readonly CaseInit[]): Promise<CaseResult[]> {
-    const request = { cases: [...cases] };
+  /** A call that stays open: each request waits for its answer. */
+  observe(): OpenObserve {
+    const call = this.#client.makeBidiStreamRequest(
+      "/skynet.scoring.v1.ObservationService/Observe",
+      encoder(ObserveRequestSchema),
+      decoder(ObserveResponseSchema),
+    );
+    return new OpenObserve(call);
+  }
+
+  async scoreBatch(cases: readonly CaseInit[], artifact?: CaseInit["output"]): Promise<CaseResult[]> {
+    const request = { cases: [...cases], ...(artifact === undefined ? {} : { artifact }) };
     const { results } = await this.#unary(
       "/skynet.scoring.v1.ScoreService/ScoreBatch",
       ScoreBatchRequestSchema,
@@ -204,9 +225,47 @@ export class OpenScore {
   }
 }
 
+export class OpenObserve {
+  readonly #answers: AsyncIterator<ObserveResponse>;
+
+  constructor(readonly call: ObserveStream) {
+    this.#answers = (call as AsyncIterable<ObserveResponse>)[Symbol.asyncIterator]();
+  }
+
+  async begin(label = ""): Promise<ObservationBegan> {
+    const event = await this.ask({ case: "begin", value: { label } });
+    if (event.case !== "began") throw new Error(`begin was answered with ${JSON.stringify(event)}`);
+    return event.value;
+  }
+
+  /** What was measured. Fails with the error's message. */
+  async finish(observationId: string): Promise<Observation> {
+    const event = await this.ask({ case: "end", value: { observationId } });
+    if (event.case === "ended") return event.value;
+    throw new Error(event.case === "error" ? event.value.message : "end was answered as another request");
+  }
+
+  async ask(action: ObserveAction): Promise<ObserveResponse["event"]> {
+    this.call.write(create(ObserveRequestSchema, action === undefined ? {} : { action }));
+    const { value } = (await within("the answer of an Observe call", this.#answers.next())) as {
+      value: ObserveResponse;
+    };
+    return value.event;
+  }
+
+  async end(): Promise<void> {
+    this.call.end();
+    await within("the end of an Observe call", this.#answers.next());
+  }
+}
+
+type ObserveAction = MessageInitShape<typeof ObserveRequestSchema>["action"];
+
 interface ScoreOptions {
   /** Cases a message. */
   readonly batch?: number;
+  /** What the sidecar runs on the cases that have no output. */
+  readonly artifact?: CaseInit["output"];
   /** Called with each response, and how many results there are so far. */
   readonly onResponse?: (response: ScoreResponse, results: number) => void;
 }

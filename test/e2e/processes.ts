@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
 /** One process, as /proc shows it. */
 export interface ProcessEntry {
@@ -54,6 +54,30 @@ export function cpuMs(pid: number): number {
   const stat = read(`/proc/${pid}/stat`);
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+}
+
+/** What a process can write to in its memory, a piece for each mapping. Fails where this process may not read it. */
+export function readMemory(pid: number): string[] {
+  const memory = openSync(`/proc/${pid}/mem`, "r");
+  try {
+    const lines = read(`/proc/${pid}/maps`).split("\n");
+    return lines.flatMap((line) => {
+      const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line) ?? [];
+      return from === undefined || to === undefined ? [] : readMapping(memory, parseInt(from, 16), parseInt(to, 16));
+    });
+  } finally {
+    closeSync(memory);
+  }
+}
+
+/** Nothing where the kernel lets nobody read it. */
+function readMapping(memory: number, from: number, to: number): string[] {
+  const bytes = Buffer.alloc(to - from);
+  try {
+    return [bytes.toString("latin1", 0, readSync(memory, bytes, 0, bytes.length, from))];
+  } catch {
+    return [];
+  }
 }
 
 /** Empty where the process is gone, or is none of ours. */

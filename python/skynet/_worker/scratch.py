@@ -5,16 +5,42 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 
 # A shell's notes of where it was, and so of where the sidecar was started.
 WORKING_DIRECTORY_NAMES = ("PWD", "OLDPWD")
+# The field of /proc/self/stat that tells where the environment begins, counted behind the command's name.
+ENV_START = 47
 
 
 def forget_working_directory() -> None:
-    """Takes out of the environment where the sidecar runs; run code has no business there."""
-    for name in WORKING_DIRECTORY_NAMES:
-        os.environ.pop(name, None)
+    """Takes out of the environment where the sidecar runs; run code has no business there.
+
+    That are the shell's notes, and those of programs that start interpreters, which have the folder for their value.
+    """
+    here = os.getcwd()
+    names = [name for name, value in os.environ.items() if name in WORKING_DIRECTORY_NAMES or value == here]
+    for name in names:
+        del os.environ[name]
+    with suppress(OSError, ValueError):
+        blank_initial(names)
+
+
+def blank_initial(names: Collection[str]) -> None:
+    """Blanks the values that /proc shows of this process's first environment. Raises `OSError` where it shows none."""
+    with open("/proc/self/environ", "rb") as file:
+        entries = file.read().split(b"\0")
+    with open("/proc/self/stat", "rb") as file:
+        stat = file.read()
+    place = int(stat[stat.rindex(b")") + 2 :].split()[ENV_START])
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:
+        for entry in entries:
+            name, _, value = entry.partition(b"=")
+            if os.fsdecode(name) in names:
+                memory.seek(place + len(name) + 1)
+                memory.write(bytes(len(value)))
+            place += len(entry) + 1
 
 
 def enter_scratch(path: str) -> None:
