@@ -238,6 +238,20 @@ def test_signals_reach_the_worker_its_group_and_nobody_later(start_worker: Start
     assert sidecar.start(2).hello["worker"] == 2
 
 
+def test_a_stop_does_not_stand_in_line_behind_starts(start_sidecar: StartSidecar, write_metric: WriteMetric) -> None:
+    sidecar = start_sidecar()
+    sidecar.configure(write_metric(GOOD))
+    template = sidecar.template
+    assert template is not None
+    sidecar.process.send_signal(signal.SIGSTOP)
+    for number in range(1, 51):
+        template.send_message({"type": "start", "worker": number})
+    template.send_message({"type": "stop"})
+    sidecar.process.send_signal(signal.SIGCONT)
+    assert sidecar.process.wait(PATIENCE_SECONDS) == 0
+    assert template.of_type("started") == []
+
+
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_what_a_dead_worker_started_dies_with_it(start_worker: StartWorker, end: str) -> None:
     sidecar, worker = start_worker(DOES)

@@ -13,7 +13,8 @@ export interface Protocols {
 
 /**
  * Decides by a connection's first bytes what it speaks, and hands it on with those bytes put back. The preface may come in
- * pieces, as "P" and "RI * …", and "P" begins a POST as well. One that says nothing for `timeoutMs` is ended.
+ * pieces, as "P" and "RI * …", and "P" begins a POST as well. One that says nothing for `timeoutMs` is ended, and so is one that says the preface
+ * alone.
  */
 export function sniff(socket: Socket, protocols: Protocols, timeoutMs: number): void {
   let seen: Buffer = Buffer.alloc(0);
@@ -36,6 +37,7 @@ export function sniff(socket: Socket, protocols: Protocols, timeoutMs: number): 
       // A session that is half closed has nobody to answer.
       socket.allowHalfOpen = false;
       protocols.http2(socket);
+      endUnlessItGoesOn(socket, timeoutMs);
     } else {
       protocols.http1(socket);
       socket.resume();
@@ -53,3 +55,15 @@ export function sniff(socket: Socket, protocols: Protocols, timeoutMs: number): 
     socket.off("data", look).off("end", leave).off("close", stop);
   }
 }
+
+/** Every client sends its SETTINGS, a frame of at least 9 bytes, right after the preface. One that has may then wait for as long as it likes. */
+function endUnlessItGoesOn(socket: Socket, timeoutMs: number): void {
+  const timer = setTimeout(() => {
+    if (socket.bytesRead < PREFACE.length + FRAME_HEAD_BYTES) socket.destroy();
+  }, timeoutMs);
+  socket.once("close", () => {
+    clearTimeout(timer);
+  });
+}
+
+const FRAME_HEAD_BYTES = 9;

@@ -161,13 +161,17 @@ describe("the first bytes of a connection", () => {
     expect(await received(socket)).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  test("a connection that says nothing, or only half the preface, is ended", async () => {
+  test("a connection that says nothing, or the preface or half of it alone, is ended", async () => {
     const sidecar = await sidecarOn(["127.0.0.1:0"], { firstBytesTimeoutMs: 50 });
     for (const words of ["", "PRI * HT"]) {
       const socket = dial(sidecar.addresses[0] ?? "");
       socket.write(words);
       expect(await received(socket)).toBe("");
     }
+    const preface = dial(sidecar.addresses[0] ?? "");
+    preface.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    // The server's SETTINGS, and then the end.
+    expect((await received(preface)).charCodeAt(3)).toBe(4);
     // One that has spoken is not.
     const session = connectHttp2(`http://${sidecar.addresses[0] ?? ""}`);
     await once(session, "remoteSettings");

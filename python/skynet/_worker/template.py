@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -104,23 +105,30 @@ class Template:
         poll = select.poll()
         poll.register(self._connection.fileno(), select.POLLIN)
         poll.register(self._wake_reader.fileno(), select.POLLIN)
+        # A start takes its time, and hundreds may stand in line: whatever has come meanwhile is looked at before each.
+        waiting: deque[messages.Start | messages.Signal] = deque()
         while True:
             while (frame := self._connection.next_frame()) is not None:
                 message = messages.parse(decode_message(frame))
                 if isinstance(message, messages.Stop):
                     return
-                if isinstance(message, messages.Start):
-                    self._start(message.worker, run_forked)
-                elif isinstance(message, messages.Signal):
-                    self._signal(message)
-                else:
+                if not isinstance(message, (messages.Start, messages.Signal)):
                     raise ProtocolError("a template is configured once")
-            readable = {descriptor for descriptor, _ in poll.poll()}
+                waiting.append(message)
+            if waiting:
+                self._obey(waiting.popleft(), run_forked)
+            readable = {descriptor for descriptor, _ in poll.poll(0 if waiting else None)}
             if self._wake_reader.fileno() in readable:
                 self._drain_wakeups()
                 self._reap_ended()
             if self._connection.fileno() in readable and not self._connection.fill():
                 return
+
+    def _obey(self, message: messages.Start | messages.Signal, run_forked: RunForked) -> None:
+        if isinstance(message, messages.Start):
+            self._start(message.worker, run_forked)
+        else:
+            self._signal(message)
 
     def _start(self, number: int, run_forked: RunForked) -> None:
         if not self._can_start:
