@@ -74,7 +74,7 @@ describe("cases without an output", () => {
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(/^score +3 +0\.6667 /m);
     expect(stdout).toMatch(/^run time p50 [\d.]+ ms, p99 [\d.]+ ms$/m);
-    expect(stdout).toMatch(/^runs cost \$0\.000000$/m);
+    expect(stdout).toMatch(/^run cost \$0 \(no model calls\)$/m);
     expect(readJsonLines(`${workspace.path}/results.jsonl`)).toMatchObject([
       { index: 0, score: { value: 1, feedback: "2" }, output: { json: "2" }, observation: { cost_usd: 0 } },
       { index: 1, score: { value: 1, feedback: "4" }, output: { json: "4" } },

@@ -14,8 +14,10 @@ NO_CASE = 0xFFFFFFFF
 # hand.
 RECALL_OFFSET = 20
 
-# Position of the case in hand, bytes of finished rows, when the case began, chunk.
+# Position of the case in hand, bytes of finished rows, when the case began, chunk. Written as one slice: `pack_into`
+# fills what it writes to with zeros first, and a process that is killed then would have lost its finished rows.
 OUTBOX_HEAD = struct.Struct("<IIQI")
+OUTBOX_HEAD_BYTES = OUTBOX_HEAD.size
 
 
 def make_outbox(path: str) -> None:

@@ -14,7 +14,7 @@ from skynet._worker.connection import Connection, decode_message
 from skynet._worker.faults import describe_fault
 from skynet._worker.frames import CHUNK, ROWS, ProtocolError, encode_frame
 from skynet._worker.leaving import Leaving
-from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, ROWS_OFFSET
+from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, OUTBOX_HEAD_BYTES, ROWS_OFFSET
 from skynet._worker.printing import Printer
 from skynet._worker.return_value import ReturnValueError
 from skynet._worker.rows import RAN, ROWS_HEAD, encode_row
@@ -90,7 +90,7 @@ class RunWorker:
     def _make_run(self, chunk: Chunk) -> None:
         self._usage.start()
         began = self._clock()
-        OUTBOX_HEAD.pack_into(self._outbox, 0, 0, 0, began, chunk.number)
+        self._outbox[:OUTBOX_HEAD_BYTES] = OUTBOX_HEAD.pack(0, 0, began, chunk.number)
         outcome = self._outcome(chunk)
         if outcome is None:
             return
@@ -111,7 +111,7 @@ class RunWorker:
         end = ROWS_OFFSET + len(row)
         if end <= OUTBOX_BYTES:
             self._outbox[ROWS_OFFSET:end] = row
-            OUTBOX_HEAD.pack_into(self._outbox, 0, NO_CASE, len(row), 0, chunk)
+            self._outbox[:OUTBOX_HEAD_BYTES] = OUTBOX_HEAD.pack(NO_CASE, len(row), 0, chunk)
 
     def _outcome(self, chunk: Chunk) -> Outcome | None:
         """What came of the run; `None` where nobody waits for it any more."""

@@ -16,7 +16,7 @@ from skynet._worker.frames import ROWS, ProtocolError, encode_frame, to_utf8
 from skynet._worker.inbox import Inbox
 from skynet._worker.leaving import Leaving
 from skynet._worker.model_calls import ModelCalls
-from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, RECALL_OFFSET, ROWS_OFFSET
+from skynet._worker.outbox import NO_CASE, OUTBOX_BYTES, OUTBOX_HEAD, OUTBOX_HEAD_BYTES, RECALL_OFFSET, ROWS_OFFSET
 from skynet._worker.printing import Printer
 from skynet._worker.return_value import read_return_value
 from skynet._worker.rows import METRIC_RETURN_VALUE, ROW_HEAD, ROWS_HEAD, SCORE
@@ -116,7 +116,7 @@ class Worker:
         is_large = chunk.bytes > LARGE_CHUNK_BYTES
         scan, call, clock, settle = scan_once, self._call, self._clock, self._awaiter.settle
         outbox, leaving, unfinished = self._outbox, self._leaving.reasons, self._printer.unfinished
-        pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack_into, ROW_HEAD.pack_into, ROW_HEAD.size
+        pack_head, pack_row, row_bytes = OUTBOX_HEAD.pack, ROW_HEAD.pack_into, ROW_HEAD.size
         max_row_bytes = min(self._max_row_bytes, OUTBOX_BYTES)
         self._chunk, self._rows, self._metric_ns = number, 0, 0
         self._usage.start()
@@ -159,7 +159,7 @@ class Worker:
                 if observed:
                     metric_call.begin(observation)
                 began = clock()
-                pack_head(outbox, 0, position, edge - ROWS_OFFSET, began, number)
+                outbox[:OUTBOX_HEAD_BYTES] = pack_head(position, edge - ROWS_OFFSET, began, number)
                 returned = call(case_input, output, expected)
                 if type(returned) is not tuple:
                     returned = settle(returned)
@@ -207,7 +207,7 @@ class Worker:
             if unfinished:
                 self._printer.flush()
             if is_large:
-                pack_head(outbox, 0, NO_CASE, edge - ROWS_OFFSET, 0, number)
+                outbox[:OUTBOX_HEAD_BYTES] = pack_head(NO_CASE, edge - ROWS_OFFSET, 0, number)
             if ended - self._sent_at > SEND_INTERVAL_NS and position + 1 < count:
                 edge = self._send(edge, False)
         metric_call.end()
@@ -247,9 +247,9 @@ class Worker:
     def _send(self, edge: int, is_finished: bool) -> int:
         """Sends the outbox's rows and empties it. Returns where its rows end now."""
         # While the sidecar is slow to take them no case is in hand.
-        OUTBOX_HEAD.pack_into(self._outbox, 0, NO_CASE, edge - ROWS_OFFSET, 0, self._chunk)
+        self._outbox[:OUTBOX_HEAD_BYTES] = OUTBOX_HEAD.pack(NO_CASE, edge - ROWS_OFFSET, 0, self._chunk)
         self._send_rows(self._outbox[ROWS_OFFSET:edge], is_finished)
-        OUTBOX_HEAD.pack_into(self._outbox, 0, NO_CASE, 0, 0, self._chunk)
+        self._outbox[:OUTBOX_HEAD_BYTES] = OUTBOX_HEAD.pack(NO_CASE, 0, 0, self._chunk)
         return ROWS_OFFSET
 
     def _send_rows(self, rows: bytes, is_finished: bool) -> None:
