@@ -175,7 +175,7 @@ class FakeSidecar:
         """Starts a worker and waits until it is ready."""
         template = self.template
         assert template is not None
-        template.send_message({"type": "start", "worker": number})
+        template.send_message({"type": "start", "worker": number, "secret": f"s-{number}"})
         self.until(lambda: self.worker(number), f"for worker {number}")
         worker = self.worker(number)
         assert worker is not None

@@ -55,6 +55,7 @@ def test_says_hello_with_its_clock(start_sidecar: StartSidecar) -> None:
         "type": "hello",
         "role": "template",
         "worker": 0,
+        "secret": "",
         "pid": sidecar.process.pid,
         "python": ".".join(map(str, sys.version_info[:3])),
         "executable": os.path.normpath(sys.executable),
@@ -82,13 +83,18 @@ def test_many_workers_at_once(start_worker: StartWorker) -> None:
     assert len({os.getpgid(worker.hello["pid"]) for worker in workers}) == len(workers)
 
 
+def test_a_worker_shows_the_secret_that_it_was_started_with(start_worker: StartWorker, start_method: str) -> None:
+    sidecar, worker = start_worker(GOOD, start_method)
+    assert [worker.hello["secret"], sidecar.start(2).hello["secret"]] == ["s-1", "s-2"]
+
+
 def test_a_metric_with_problems_starts_no_worker(start_sidecar: StartSidecar, write_metric: WriteMetric) -> None:
     sidecar = start_sidecar()
     loaded = sidecar.configure(write_metric("1/0"))
     assert [problem["step"] for problem in loaded["metric"]["problems"]] == ["metric_file"]
     template = sidecar.template
     assert template is not None
-    template.send_message({"type": "start", "worker": 1})
+    template.send_message({"type": "start", "worker": 1, "secret": "s-1"})
     sidecar.until(lambda: template.of_type("start_failed"))
     assert template.of_type("start_failed")[0] == {
         "type": "start_failed",
@@ -103,7 +109,7 @@ def test_a_spawned_worker_tells_why_it_cannot_load(start_sidecar: StartSidecar, 
     sidecar.configure(write_metric("1/0"), "spawn")
     template = sidecar.template
     assert template is not None
-    template.send_message({"type": "start", "worker": 1})
+    template.send_message({"type": "start", "worker": 1, "secret": "s-1"})
     sidecar.until(lambda: sidecar.worker(1))
     worker = sidecar.worker(1)
     assert worker is not None
@@ -118,7 +124,7 @@ def test_a_start_that_the_system_refuses_is_told(start_worker: StartWorker) -> N
     sidecar, _ = start_worker(GOOD)
     template = sidecar.template
     assert template is not None
-    template.send_message({"type": "start", "worker": 1})
+    template.send_message({"type": "start", "worker": 1, "secret": "s-1"})
     sidecar.until(lambda: template.of_type("start_failed"))
     assert template.of_type("start_failed")[0]["error"] == "worker 1 cannot be started: File exists"
     assert len(sidecar.score(sidecar.start(2), [(b"{}", b"1")])) == 1

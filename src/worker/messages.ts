@@ -15,7 +15,7 @@ export type ToPython =
       readonly max_row_bytes: number;
       readonly environment: Readonly<Record<string, string>>;
     }
-  | { readonly type: "start"; readonly worker: number }
+  | { readonly type: "start"; readonly worker: number; readonly secret: string }
   | { readonly type: "environment"; readonly variables: Readonly<Record<string, string>> }
   | ({ readonly type: "model_answer"; readonly call: number } & ModelReply)
   | { readonly type: "signal"; readonly worker: number; readonly signal: number; readonly group: boolean }
@@ -42,6 +42,7 @@ const fromPython = z.discriminatedUnion("type", [
     type: z.literal("hello"),
     role: z.enum(["template", "worker"]),
     worker: count,
+    secret: z.string(),
     pid: count,
     python: z.string(),
     executable: z.string(),

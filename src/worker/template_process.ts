@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { BootOutput } from "./boot_output.js";
 import type { Channel } from "./channel.js";
@@ -30,6 +31,8 @@ class TemplateProcess implements Template {
   readonly #child: ChildProcess;
   readonly #bootOutput: BootOutput;
   readonly #outputs: Outputs;
+  /** By which workers that have not connected yet will be known: run code could connect in their names. */
+  readonly #secrets = new Map<number, string>();
   readonly #reception: Reception;
   readonly #over: Promise<void>;
   #channel: Channel | undefined;
@@ -73,7 +76,9 @@ class TemplateProcess implements Template {
 
   start(worker: number): void {
     this.#outputs.expect(worker);
-    this.#send({ type: "start", worker });
+    const secret = randomBytes(16).toString("hex");
+    this.#secrets.set(worker, secret);
+    this.#send({ type: "start", worker, secret });
   }
 
   signal(worker: number, signal: number, group: boolean): void {
@@ -81,6 +86,7 @@ class TemplateProcess implements Template {
   }
 
   forget(worker: number): void {
+    this.#secrets.delete(worker);
     this.#outputs.forget(worker);
     this.#folder.forget(worker);
   }
@@ -203,15 +209,16 @@ class TemplateProcess implements Template {
   }
 
   #adoptWorker(channel: Channel, hello: Hello): string | undefined {
-    const { worker } = hello;
+    const { worker, secret } = hello;
     if (this.#stopping) {
       // Its files may be gone, and it with them in a moment.
       channel.destroy();
       return undefined;
     }
-    if (worker === 0 || !this.#outputs.isKnown(worker)) {
+    if (this.#secrets.get(worker) !== secret || !this.#outputs.isKnown(worker)) {
       return `process ${hello.pid} said that it is worker ${worker}, which is not expected`;
     }
+    this.#secrets.delete(worker);
     this.#outputs.open(worker);
     let outbox;
     try {

@@ -306,3 +306,37 @@ function mostAtOnce(notes: string): number {
   let running = 0;
   return Math.max(...Array.from(notes, (note) => (running += note === "+" ? 1 : -1)));
 }
+
+describe("the contract check", () => {
+  const METRIC = `from skynet import reward
+REWARD_SPEC = {
+    "weights": {"accuracy": 0.6, "speed": 0.2, "cost": 0.2},
+    "accuracy": {},
+    "speed": {"reference": 60000},
+    "cost": {"reference": 0.01},
+}
+def score(input, output, expected=None):
+    return reward(REWARD_SPEC, float(output == expected["label"]), "Judged.")
+`;
+
+  test.for([
+    [
+      "return input['n'] * 2",
+      0,
+      /^✓ Run return value: .*^✓ Metric return value: .*sample 3 scored 0.4: accuracy 0, speed 1, cost 1$/ms,
+    ],
+    ["return {1, 2}", 1, /Run return value.*run returned a set, which JSON cannot hold/s],
+    ["raise KeyError('lost')", 1, /Run return value.*KeyError: 'lost'/s],
+  ] as const)("includes the run: %s", async ([body, code, said], { workspace }) => {
+    workspace.write("cases.csv", "n,label\na,aa\nb,bb\nc,xx\n");
+    workspace.write("artifact.txt", "an artifact");
+    const run = workspace.write("run.py", `def run(artifact, input):\n    ${body}\n`);
+    const metric = workspace.write("metric.py", METRIC);
+    const options = ["--metric", metric, "--run", run, "--artifact", "artifact.txt", "--cases", "cases.csv"];
+
+    const outcome = await runCommand(["check", ...options, "--output-columns", "label"], { cwd: workspace.path });
+
+    expect(outcome.stdout).toMatch(said);
+    expect(outcome.code).toBe(code);
+  });
+});

@@ -118,6 +118,10 @@ class Connection:
             raise ProtocolError("the connection ended in the middle of a frame")
         return count > 0
 
+    def forget(self) -> None:
+        """In a fork: drops what has arrived here and is for the process that it came to."""
+        self._buffer.wipe()
+
     def close(self) -> None:
         """Closes this process's end; another process that shares it keeps its own."""
         self.is_open = False

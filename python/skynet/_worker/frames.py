@@ -80,6 +80,11 @@ class FrameBuffer:
         if self._begin == self._end and len(self._bytes) > READ_BYTES:
             self._bytes, self._begin, self._end = bytearray(READ_BYTES), 0, 0
 
+    def wipe(self) -> None:
+        """Overwrites all that has arrived."""
+        self._bytes[:] = bytes(len(self._bytes))
+        self._begin = self._end = 0
+
     def is_empty(self) -> bool:
         """True between two frames."""
         return self._begin == self._end

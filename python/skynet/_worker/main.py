@@ -14,7 +14,7 @@ from skynet._worker.exceptions import traceback_text
 from skynet._worker.exiting import exit_in_order
 from skynet._worker.frames import ProtocolError
 from skynet._worker.loading import LoadedFile
-from skynet._worker.messages import Configure
+from skynet._worker.messages import Configure, Start
 from skynet._worker.outbox import open_outbox
 from skynet._worker.printing import Printer
 from skynet._worker.run_worker import RunWorker
@@ -23,6 +23,7 @@ from skynet._worker.template import Template, load_configured
 from skynet._worker.worker import Worker
 
 EXIT_NO_SIDECAR = 98
+MOST_SECRET_BYTES = 1000
 
 
 def main() -> None:
@@ -53,22 +54,23 @@ def run_template(python_dir: str, folder: str) -> None:
 
     template_pid = os.getpid()
 
-    def run_forked(number: int, loaded: LoadedFile) -> NoReturn:
-        run_forked_worker(folder, number, loaded, configure, printer, template_pid)
+    def run_forked(start: Start, loaded: LoadedFile) -> NoReturn:
+        run_forked_worker(folder, start, loaded, configure, printer, template_pid)
 
     Template(connection, folder, python_dir, printer).run(configure, run_forked)
     exit_in_order()
 
 
 def run_forked_worker(
-    folder: str, number: int, loaded: LoadedFile, configure: Configure, printer: Printer, template_pid: int
+    folder: str, start: Start, loaded: LoadedFile, configure: Configure, printer: Printer, template_pid: int
 ) -> NoReturn:
     """A worker that has inherited the loaded file. Never returns into the template's code."""
     status = 1
+    number = start.worker
     try:
         connection = connect(folder)
         printer.attach(connection.send_message, lambda: (0, None))
-        connection.send_message(messages.hello("worker", number))
+        connection.send_message(messages.hello("worker", number, start.secret))
         life = lifeline.Lifeline(folder, of_worker=True)
         lifeline.die_with_parent(template_pid)
         logged = LoggedDescriptors(worker_file(folder, number, "out"))
@@ -91,13 +93,14 @@ def run_forked_worker(
 def run_spawned_worker(folder: str, number: int) -> None:
     """A worker with an interpreter of its own, which loads the file for itself."""
     parent = os.getppid()
+    secret = os.read(0, MOST_SECRET_BYTES).decode()
     lifeline.lead_group()
     connection = connect(folder)
     life = lifeline.Lifeline(folder, of_worker=True)
     lifeline.die_with_parent(parent)
     logged = LoggedDescriptors(worker_file(folder, number, "out"))
     printer = start_printing(connection)
-    connection.send_message(messages.hello("worker", number))
+    connection.send_message(messages.hello("worker", number, secret))
     configure = receive_configure(connection)
     if configure is None:
         return

@@ -29,6 +29,8 @@ class Configure(NamedTuple):
 
 class Start(NamedTuple):
     worker: int
+    # With which the worker shows that it is the one that was started.
+    secret: str
 
 
 class Environment(NamedTuple):
@@ -70,7 +72,7 @@ def parse(message: Mapping[str, object]) -> Configure | Start | Environment | Mo
                 environment=_texts(message["environment"]),
             )
         if kind == "start":
-            return Start(_number(message["worker"]))
+            return Start(_number(message["worker"]), _text(message["secret"]))
         if kind == "environment":
             return Environment(_texts(message["variables"]))
         if kind == "model_answer":
@@ -88,11 +90,12 @@ def parse(message: Mapping[str, object]) -> Configure | Start | Environment | Mo
     raise ProtocolError(f'the message "{kind}" is not known')
 
 
-def hello(role: str, worker: int) -> dict[str, object]:
+def hello(role: str, worker: int, secret: str = "") -> dict[str, object]:
     return {
         "type": "hello",
         "role": role,
         "worker": worker,
+        "secret": secret,
         "pid": os.getpid(),
         "python": ".".join(map(str, sys.version_info[:3])),
         "executable": sys.executable or "",

@@ -25,8 +25,8 @@ from skynet._worker.printing import Printer
 from skynet._worker.reaping import children, kill_children, kill_group, reap, reap_ended
 from skynet._worker.scratch import forget_working_directory, remove_tree
 
-# Runs a forked worker: its number and the loaded file. Never returns.
-RunForked = Callable[[int, LoadedFile], NoReturn]
+# Runs a forked worker: what it was started with and the loaded file. Never returns.
+RunForked = Callable[[messages.Start, LoadedFile], NoReturn]
 
 
 class Template:
@@ -126,11 +126,12 @@ class Template:
 
     def _obey(self, message: messages.Start | messages.Signal, run_forked: RunForked) -> None:
         if isinstance(message, messages.Start):
-            self._start(message.worker, run_forked)
+            self._start(message, run_forked)
         else:
             self._signal(message)
 
-    def _start(self, number: int, run_forked: RunForked) -> None:
+    def _start(self, start: messages.Start, run_forked: RunForked) -> None:
+        number = start.worker
         if not self._can_start:
             self._connection.send_message(messages.start_failed(number, "the file is not loaded"))
             return
@@ -139,7 +140,7 @@ class Template:
             os.mkfifo(os.path.join(self._folder, f"w{number}.out"), 0o600)
             if self._is_for_runs:
                 os.mkdir(self._scratch(number), 0o700)
-            pid = self._spawn(number) if self._loaded is None else self._fork(number, self._loaded, run_forked)
+            pid = self._spawn(start) if self._loaded is None else self._fork(start, self._loaded, run_forked)
         except OSError as error:
             self._connection.send_message(
                 messages.start_failed(number, f"worker {number} cannot be started: {error.strerror}")
@@ -148,7 +149,7 @@ class Template:
         self._pids[number] = pid
         self._connection.send_message(messages.started(number, pid))
 
-    def _fork(self, number: int, loaded: LoadedFile, run_forked: RunForked) -> int:
+    def _fork(self, start: messages.Start, loaded: LoadedFile, run_forked: RunForked) -> int:
         pid = os.fork()
         if pid:
             try:
@@ -163,22 +164,31 @@ class Template:
             signal.signal(signal.SIGTERM, self._metric_sigterm)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             lifeline.lead_group()
-            run_forked(number, loaded)
+            self._connection.forget()
+            run_forked(start, loaded)
         finally:
             os._exit(1)
 
-    def _spawn(self, number: int) -> int:
+    def _spawn(self, start: messages.Start) -> int:
         boot = os.path.join(os.path.dirname(__file__), "boot.py")
         with open(boot, encoding="utf-8") as file:
-            arguments = ["-c", file.read(), self._python_dir, self._folder, "worker", str(number)]
-        return os.posix_spawn(
-            sys.executable,
-            [sys.executable, *arguments],
-            os.environ,
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=(signal.SIGINT, signal.SIGCHLD),
-        )
+            arguments = ["-c", file.read(), self._python_dir, self._folder, "worker", str(start.worker)]
+        # Arguments and environments are for everybody to read.
+        reader, writer = os.pipe()
+        try:
+            os.write(writer, start.secret.encode())
+            return os.posix_spawn(
+                sys.executable,
+                [sys.executable, *arguments],
+                os.environ,
+                file_actions=((os.POSIX_SPAWN_DUP2, reader, 0),),
+                setpgroup=0,
+                setsigmask=(),
+                setsigdef=(signal.SIGINT, signal.SIGCHLD),
+            )
+        finally:
+            os.close(reader)
+            os.close(writer)
 
     def _signal(self, message: messages.Signal) -> None:
         # A worker in the table was not reaped yet, so its id is its own.
