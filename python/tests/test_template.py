@@ -251,7 +251,7 @@ def test_a_stop_does_not_stand_in_line_behind_starts(start_sidecar: StartSidecar
     assert template is not None
     sidecar.process.send_signal(signal.SIGSTOP)
     for number in range(1, 51):
-        template.send_message({"type": "start", "worker": number})
+        template.send_message({"type": "start", "worker": number, "secret": "s"})
     template.send_message({"type": "stop"})
     sidecar.process.send_signal(signal.SIGCONT)
     assert sidecar.process.wait(PATIENCE_SECONDS) == 0
