@@ -66,7 +66,15 @@ export class FakeTemplate implements Template {
     if (behaviour.template === "hangs") return;
     this.#timer = setTimeout(() => {
       if (saidHello)
-        events.hello({ type: "hello", role: "template", worker: 0, pid: 1, python: "3.11.7", executable: "/usr/bin/python3", clock_ns: 0 });
+        events.hello({
+          type: "hello",
+          role: "template",
+          worker: 0,
+          pid: 1,
+          python: "3.11.7",
+          executable: "/usr/bin/python3",
+          clock_ns: 0,
+        });
       if (behaviour.template === "not_found") this.#gone({ spawnError: "ENOENT", saidHello });
       else if (behaviour.template === "dies") this.#gone({ exitCode: 3, saidHello });
       else this.#timer = setTimeout(() => this.#load(), options.startMethod === "fork" ? behaviour.loadMs : 0);
@@ -153,7 +161,15 @@ export class FakeWorkerProcess implements Channel, Outbox {
   connect(): void {
     const { events } = this.template;
     const { number: worker, pid } = this;
-    const hello = { type: "hello", role: "worker", worker, pid, python: "3.11.7", executable: "/usr/bin/python3", clock_ns: 0 } as const;
+    const hello = {
+      type: "hello",
+      role: "worker",
+      worker,
+      pid,
+      python: "3.11.7",
+      executable: "/usr/bin/python3",
+      clock_ns: 0,
+    } as const;
     events.connected(worker, { hello, receivedAt: performance.now(), channel: this, outbox: this });
   }
 

@@ -279,7 +279,7 @@ describe("loading", () => {
     const pool = await open("hangs_at_load.py", { startMethod, loadTimeoutMs: 500 });
     expect(pool.metric.problems[0]?.message).toMatch(/^hangs_at_load\.py did not load within 0\.5 s; /);
     // No template had to be asked twice.
-    expect(pool.log.lines).toEqual([]);
+    expect(pool.log.warnings).toEqual([]);
   });
 
   test.each(["starts_thread_at_load.py", "opens_socket_at_load.py"])("%s must not be forked", async (metric) => {
@@ -452,12 +452,18 @@ describe("the private folder", () => {
   test.each([
     ["nonsense", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
     ["another message", frame({ type: "ready" })],
-    ["the template's name", frame({ type: "hello", role: "template", worker: 0, pid: 1, python: "3", executable: "", clock_ns: 1 })],
+    [
+      "the template's name",
+      frame({ type: "hello", role: "template", worker: 0, pid: 1, python: "3", executable: "", clock_ns: 1 }),
+    ],
     [
       "an unknown worker's name",
       frame({ type: "hello", role: "worker", worker: 99, pid: 1, python: "3", executable: "", clock_ns: 1 }),
     ],
-    ["a living worker's name", frame({ type: "hello", role: "worker", worker: 1, pid: 1, python: "3", executable: "", clock_ns: 1 })],
+    [
+      "a living worker's name",
+      frame({ type: "hello", role: "worker", worker: 1, pid: 1, python: "3", executable: "", clock_ns: 1 }),
+    ],
   ])("hangs up on a stranger that says %s", async (_, words) => {
     const pool = await open("exact_match.py");
     const worker = await pool.startOne();
