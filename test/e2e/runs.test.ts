@@ -323,7 +323,7 @@ def score(input, output, expected=None):
     [
       "return input['n'] * 2",
       0,
-      /^✓ Run return value: .*^✓ Metric return value: .*sample 3 scored 0.4: accuracy 0, speed 1, cost 1$/ms,
+      /^✓ Run return value: .*^✓ Metric return value: .*sample 3 scored 0\.4: accuracy 0, speed [\d.]+ \([\d.]+ ms\), cost 1 \(\$0\)$/ms,
     ],
     ["return {1, 2}", 1, /Run return value.*run returned a set, which JSON cannot hold/s],
     ["raise KeyError('lost')", 1, /Run return value.*KeyError: 'lost'/s],
