@@ -6,7 +6,8 @@ export interface Usage {
   readonly busyMs: number;
 }
 
-const MEMORY = 0.9;
+/** What a chunk weighs of what it did when the next one ended: long enough for a host that withholds the cores for a moment to count for little. */
+const MEMORY = 0.95;
 /** Below this much observed time a ratio says nothing. */
 const ENOUGH_MS = 5;
 
@@ -77,6 +78,7 @@ export class WorkerCount {
     const wallMs = this.#wallMs + this.#running.wallMs;
     if (wallMs < ENOUGH_MS) return this.first;
     const busyMs = Math.max(this.#busyMs + this.#running.busyMs, wallMs / this.most);
-    return Math.max(this.first, Math.min(this.most, Math.round((this.cores * wallMs) / busyMs)));
+    // Not rounded up: a worker too many for a metric that computes is measured in every case's time.
+    return Math.max(this.first, Math.min(this.most, Math.floor((this.cores * wallMs) / busyMs)));
   }
 }
