@@ -13,6 +13,7 @@ from skynet.real_number import NotANumberError, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import SupportsIndex
 
     from skynet.image import ImageSource
     from skynet.metric_call import Models
@@ -134,9 +135,9 @@ def _positive(name: str, value: object) -> float:
     return number
 
 
-def _count(name: str, value: object) -> int:
+def _count(name: str, value: SupportsIndex) -> int:
     try:
-        count = operator.index(value)  # type: ignore[arg-type]
+        count = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if count < 1:

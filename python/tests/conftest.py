@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_sidecar import FakeSidecar, Peer
@@ -27,6 +28,7 @@ def contract_vectors(name: str) -> list[dict[str, object]]:
     if not shared.exists() and os.environ.get("SKYNET_ALL_TOOLS") != "1":
         # A test that runs skips itself; while tests are collected, pytest skips those that have no parameters.
         if "PYTEST_CURRENT_TEST" in os.environ:
+            # The vectors come with the specification, which a clone alone does not have.
             pytest.skip(f"there is no {shared}")
         return []
     with (shared / "contract" / name).open(encoding="utf-8", newline="\n") as file:
@@ -58,8 +60,8 @@ def start_sidecar() -> Iterator[Callable[..., FakeSidecar]]:
     """Starts doubles of the sidecar, which all end with the test."""
     sidecars: list[FakeSidecar] = []
 
-    def start(**settings: object) -> FakeSidecar:
-        sidecars.append(FakeSidecar(**settings))  # type: ignore[arg-type]
+    def start(**settings: Any) -> FakeSidecar:
+        sidecars.append(FakeSidecar(**settings))
         return sidecars[-1]
 
     yield start

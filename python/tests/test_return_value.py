@@ -6,6 +6,7 @@ import types
 from collections import UserDict, UserString, namedtuple
 from decimal import Decimal
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy
 import pytest
@@ -16,6 +17,10 @@ from skynet._worker.return_value import ReturnValueError, read_return_value, to_
 VECTORS = contract_vectors("return_values.jsonl")
 VALID = [vector for vector in VECTORS if vector["valid"]]
 INVALID = [vector for vector in VECTORS if not vector["valid"]]
+
+
+class Grade(enum.IntEnum):
+    GOOD = 1
 
 
 @pytest.mark.parametrize("vector", VALID, ids=lambda v: v["returns"])
@@ -94,7 +99,7 @@ def test_a_message_never_grows_with_the_side_info() -> None:
         (numpy.bool_(True), 1.0),
         (Decimal("0.25"), 0.25),
         (Fraction(1, 4), 0.25),
-        (enum.IntEnum("Grade", "GOOD").GOOD, 1.0),  # type: ignore[attr-defined]
+        (Grade.GOOD, 1.0),
     ],
     ids=repr,
 )
@@ -158,8 +163,8 @@ def test_named_scores_keep_order_digits_and_strange_names() -> None:
 
 
 def test_a_value_that_raises_while_it_is_read_is_named() -> None:
-    class Broken(dict):  # type: ignore[type-arg]
-        def items(self) -> object:  # type: ignore[override]
+    class Broken(dict[str, object]):
+        def items(self) -> NoReturn:
             raise RuntimeError("no items today")
 
     with pytest.raises(ReturnValueError, match="cannot be read, RuntimeError: no items today; return plain Python"):
@@ -167,8 +172,8 @@ def test_a_value_that_raises_while_it_is_read_is_named() -> None:
 
 
 def test_what_raises_without_a_text_is_named_without_one() -> None:
-    class Broken(dict):  # type: ignore[type-arg]
-        def items(self) -> object:  # type: ignore[override]
+    class Broken(dict[str, object]):
+        def items(self) -> NoReturn:
             raise MemoryError
 
     with pytest.raises(ReturnValueError, match="cannot be read, MemoryError; return plain Python"):
@@ -207,7 +212,7 @@ def nested(depth: int) -> object:
         ([numpy.datetime64("2026-01-02"), numpy.array([numpy.nan])], '["2026-01-02",["nan"]]'),
         ([10**30], "[1000000000000000000000000000000]"),
         ([10**5000], '["<an int of 16610 bits>"]'),
-        ([enum.IntEnum("Grade", "GOOD").GOOD], "[1]"),  # type: ignore[attr-defined]
+        ([Grade.GOOD], "[1]"),
         ({"same": [[1], [1]]}, '{"same":[[1],[1]]}'),
     ],
 )

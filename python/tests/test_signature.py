@@ -31,16 +31,16 @@ def test_the_contract(vector: dict[str, object], write_metric: WriteMetric) -> N
 
 
 def test_arguments_reach_the_parameters_that_they_are_meant_for() -> None:
-    def keyword(input, output, *, expected=None):  # type: ignore[no-untyped-def]
+    def keyword(input: object, output: object, *, expected: object = None) -> object:
         return input, output, expected
 
-    def keywords(input, output, **others):  # type: ignore[no-untyped-def]
+    def keywords(input: object, output: object, **others: object) -> object:
         return input, output, others
 
-    def both(input, output, strict=False, *, expected):  # type: ignore[no-untyped-def]
+    def both(input: object, output: object, strict: object = False, *, expected: object) -> object:
         return input, output, strict, expected
 
-    def other_keyword(input, output, *, strict=False):  # type: ignore[no-untyped-def]
+    def other_keyword(input: object, output: object, *, strict: object = False) -> object:
         return input, output, strict
 
     assert read_signature(keyword).call(1, 2, 3) == (1, 2, 3)
@@ -51,15 +51,14 @@ def test_arguments_reach_the_parameters_that_they_are_meant_for() -> None:
 
 
 def test_a_partial_with_a_keyword_bound_in_the_middle_is_tried_and_not_guessed() -> None:
-    def score(input, strict, output, expected=None):  # type: ignore[no-untyped-def]
-        return input, strict, output, expected
-
+    namespace: dict[str, Any] = {}
+    exec("def score(input, strict, output, expected=None): ...", namespace)
     with pytest.raises(
         SignatureError, match=r"score\(input, \*, strict=True, output, expected=None\) cannot be called"
     ):
-        read_signature(functools.partial(score, strict=True))
+        read_signature(functools.partial(namespace["score"], strict=True))
 
-    def judged(input, output, expected=None, model="m"):  # type: ignore[no-untyped-def]
+    def judged(input: object, output: object, expected: object = None, model: object = "m") -> object:
         return input, output, expected, model
 
     assert read_signature(functools.partial(judged, model="n")).call(1, 2, 3) == (1, 2, 3, "n")
@@ -93,7 +92,7 @@ def test_usual_names_of_the_third_parameter_pass(name: str) -> None:
 
 
 def test_an_odd_name_of_the_third_parameter_warns() -> None:
-    def score(input, output, strict=False):  # type: ignore[no-untyped-def]
+    def score(input: object, output: object, strict: object = False) -> object:
         return strict
 
     (warning,) = read_signature(score).warnings
@@ -102,12 +101,12 @@ def test_an_odd_name_of_the_third_parameter_warns() -> None:
 
 
 def test_async_functions_are_recognized_in_every_dress() -> None:
-    async def score(input, output, expected=None): ...  # type: ignore[no-untyped-def]
+    async def score(input: object, output: object, expected: object = None) -> object: ...
 
     class Judge:
-        async def __call__(self, input, output, expected=None): ...  # type: ignore[no-untyped-def]
+        async def __call__(self, input: object, output: object, expected: object = None) -> object: ...
 
-        async def method(self, input, output): ...  # type: ignore[no-untyped-def]
+        async def method(self, input: object, output: object) -> object: ...
 
     for each in (score, Judge(), Judge().method, functools.partial(score), functools.partial(Judge())):
         assert read_signature(each).is_async
@@ -119,7 +118,7 @@ def test_a_signature_is_shown_whatever_its_defaults_are() -> None:
         def __repr__(self) -> str:
             raise RuntimeError("no")
 
-    def score(input, output, expected=Unprintable()):  # type: ignore[no-untyped-def] # noqa: B008
+    def score(input: object, output: object, expected: object = Unprintable()) -> object:
         return 1
 
     assert read_signature(score).text == "(…)"

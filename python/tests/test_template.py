@@ -264,8 +264,8 @@ def test_what_a_dead_worker_started_dies_with_it(start_worker: StartWorker, end:
     action = f"print(subprocess.Popen(['sleep', '1000']).pid)\npid = os.fork()\nif not pid: time.sleep(1000)\nprint(pid)\n{end}"  # noqa: E501
     worker.send_chunk(1, [does(action)])
     sidecar.ended(1)
-    for pid in printed_pids(sidecar, worker, 2):
-        wait_until(lambda pid=pid: not is_alive(pid))  # type: ignore[misc]
+    started = printed_pids(sidecar, worker, 2)
+    wait_until(lambda: not any(map(is_alive, started)))
 
 
 HOLDS_THE_LOCK = "re.match('(a+)+$', 'a' * 64 + 'b')"

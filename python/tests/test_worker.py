@@ -33,8 +33,11 @@ def score(input, output, expected=None):
 
 
 def case(output: object, n: int = 0, expected: object = None) -> tuple[bytes, bytes, bytes]:
-    values = ({"n": n}, output, expected)
-    return tuple(b"" if value is None else json.dumps(value).encode() for value in values)  # type: ignore[return-value]
+    return encoded({"n": n}), encoded(output), encoded(expected)
+
+
+def encoded(value: object) -> bytes:
+    return b"" if value is None else json.dumps(value).encode()
 
 
 def facts(rows: list[Row]) -> list[tuple[int, int, float, str]]:
