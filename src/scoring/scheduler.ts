@@ -1,12 +1,11 @@
-import type { ChunkCase, ChunkUsage, Death, ModelCall, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
+import type { ChunkUsage, Death, ModelCall, Pool, Row, Worker, WorkerListener } from "../worker/types.js";
 import { Assignment } from "./assignment.js";
-import type { Call, Pending } from "./call.js";
+import type { Call } from "./call.js";
+import { chunkCase, cutChunk } from "./chunk_cases.js";
 import { ChunkSize, MAX_CHUNK_CASES } from "./chunk_size.js";
 import type { FaultLog } from "./fault_log.js";
 import type { ModelCalls } from "./model_calls.js";
-import { observationJson } from "./observation_json.js";
 import { crashOutcome, rowOutcome, timeoutOutcome, unavailableOutcome } from "./outcome.js";
-import { caseSeed } from "./seed.js";
 import { Turns } from "./turns.js";
 import type { WorkerCount } from "./worker_count.js";
 
@@ -24,8 +23,6 @@ const CANCEL_GRACE_MS = 100;
 const READING_GRACE_MS = 10_000;
 /** A case that so many workers died over, without ever beginning it, is itself the fault. */
 const MOST_LOST_STARTS = 3;
-/** Payload bytes of a chunk beyond its first case. */
-const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 
 export interface SchedulerOptions {
   readonly metricTimeoutMs: number;
@@ -218,7 +215,7 @@ export class Scheduler implements WorkerListener {
   }
 
   #assign(worker: Worker, call: Call, workers: number): void {
-    const cases = this.#cut(call, this.#size.next(call.queue.length, workers));
+    const cases = cutChunk(call.queue, this.#size.next(call.queue.length, workers));
     this.#turns.join(call);
     const { seed } = this.options;
     const chunk = worker.run(
@@ -232,17 +229,6 @@ export class Scheduler implements WorkerListener {
     this.#looking ??= setInterval(() => {
       this.#look();
     }, LOOK_EVERY_MS);
-  }
-
-  #cut(call: Call, most: number): Pending[] {
-    let bytes = 0;
-    let cases = 0;
-    for (const pending of call.queue) {
-      bytes += pending.bytes;
-      if (cases === most || (cases > 0 && bytes > MAX_CHUNK_BYTES)) break;
-      cases += 1;
-    }
-    return call.queue.splice(0, cases);
   }
 
   #settle(worker: Worker, assignment: Assignment, row: Row): void {
@@ -381,18 +367,3 @@ export class Scheduler implements WorkerListener {
     this.#turns.giveBack(assignment.call, assignment.rest());
   }
 }
-
-/** `caseFault` has refused cases without input, and those without output were run. */
-function chunkCase({ item, output, observed }: Pending, seed: bigint | undefined): ChunkCase {
-  const { values } = item;
-  if (values !== undefined && seed === undefined && observed === undefined) return values;
-  return {
-    input: item.input ?? NULL,
-    output: output ?? item.output ?? NULL,
-    expected: item.expected,
-    seed: seed === undefined ? undefined : caseSeed(seed, item),
-    observation: observed === undefined ? undefined : observationJson(observed),
-  };
-}
-
-const NULL = new TextEncoder().encode("null");
