@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pickle
@@ -88,7 +89,10 @@ def test_the_judge_of_the_seeds_runs_as_it_is_written(start_worker: StartWorker,
 
 def test_an_answer_is_text_that_knows_what_it_cost(start_worker: StartWorker) -> None:
     sidecar, worker = start_worker(DOES)
-    ask = "a = llm('hi')\nsaid = repr((str(a), type(a).__name__, a.model, a.usage, a.cost_usd, a.cost_not_known_reason, a + '!'))"  # noqa: E501
+    ask = (
+        "a = llm('hi')\n"
+        "said = repr((str(a), type(a).__name__, a.model, a.usage, a.cost_usd, a.cost_not_known_reason, a + '!'))"
+    )
     worker.send_chunk(1, [does(ask), does(ask)])
     calls(sidecar, worker, 1)
     worker.answer(1, "é😀", model="gpt", usage=USAGE, cost_usd="0.000123456789")
@@ -174,7 +178,10 @@ said = [said == list(range(100)), llm("main")]
 
 def test_a_thread_that_outlives_its_case_gets_its_answer_and_keeps_no_chunk(start_worker: StartWorker) -> None:
     sidecar, worker = start_worker(DOES)
-    action = "threading.Thread(target=lambda: print('late:', llm('late'))).start()\nwhile not os.path.exists(input.get('gate', '/')): pass"  # noqa: E501
+    action = (
+        "threading.Thread(target=lambda: print('late:', llm('late'))).start()\n"
+        "while not os.path.exists(input.get('gate', '/')): pass"
+    )
     worker.send_chunk(1, [does(action)])
     finish(sidecar, worker)
     calls(sidecar, worker)
@@ -306,9 +313,12 @@ except TimeoutError as error:
     def asked_again() -> list[int]:
         return [call["call"] for call in worker.of_type("model_call") if call["messages"][0]["content"] == "again"]
 
+    def has_asked(times: int) -> bool:
+        return len(asked_again()) == times
+
     for number in range(1, 4):
         worker.send_chunk(number, [does(action)])
-        sidecar.until(lambda: len(asked_again()) == number)  # noqa: B023
+        sidecar.until(functools.partial(has_asked, number))
         # The late answers come first.
         for call in range(1, asked_again()[-1]):
             worker.answer(call, "late")
@@ -537,8 +547,9 @@ import sys
 before = set(sys.modules)
 from skynet import llm
 new = {name.partition(".")[0] for name in set(sys.modules) - before} - {"skynet"}
-print(sorted(new - set(sys.stdlib_module_names) - {"_frozen_importlib"}), sorted(new & {"asyncio", "json", "dataclasses", "inspect"}))
-"""  # noqa: E501
+slow = {"asyncio", "json", "dataclasses", "inspect"}
+print(sorted(new - set(sys.stdlib_module_names) - {"_frozen_importlib"}), sorted(new & slow))
+"""
     if sys.version_info < (3, 10):
         code = code.replace(
             "set(sys.stdlib_module_names)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -24,6 +25,10 @@ def run(artifact, input):
     exec(artifact, scope)
     return scope["result"]
 """
+
+
+def is_gone(path: str) -> bool:
+    return not os.path.exists(path)
 
 
 def test_a_run_gets_artifact_and_input_and_its_output_is_json(start_runs: StartRuns, start_method: str) -> None:
@@ -177,7 +182,10 @@ def test_no_run_knows_of_another(start_runs: StartRuns, start_method: str) -> No
 
 def test_each_run_has_its_environment(start_runs: StartRuns, start_method: str) -> None:
     sidecar = start_runs(DOES, start_method)
-    artifact = "result = [os.environ['OPENAI_API_KEY'], subprocess.check_output('echo $OPENAI_API_KEY', shell=True, text=True)]"  # noqa: E501
+    artifact = (
+        "said = subprocess.check_output('echo $OPENAI_API_KEY', shell=True, text=True)\n"
+        "result = [os.environ['OPENAI_API_KEY'], said]"
+    )
     for number in (1, 2):
         found = json.loads(sidecar.run(number, artifact, OPENAI_API_KEY=f"token-{number}").text)
         assert found == [f"token-{number}", f"token-{number}\n"]
@@ -213,7 +221,7 @@ result = [os.getcwd(), tempfile.gettempdir(), os.environ["TMPDIR"], oct(os.stat(
         else:
             worker.send_chunk(1, [(b"{}", json.dumps(f"open('x', 'w').close(); {action}").encode())])
         sidecar.ended(number)
-        wait_until(lambda: not os.path.exists(f"{sidecar.folder}/w{number}.dir"))  # noqa: B023
+        wait_until(functools.partial(is_gone, f"{sidecar.folder}/w{number}.dir"))
     assert sidecar.process.poll() is None
 
 
@@ -269,7 +277,11 @@ def test_a_run_that_is_interrupted_cleans_up_and_ends(start_runs: StartRuns, sta
 def test_an_interrupt_after_the_answer_is_nothing(start_runs: StartRuns) -> None:
     # It is on its way out when the sidecar, which has its answer, tells it to go.
     sidecar = start_runs(DOES)
-    ends = "import atexit, signal\nreal = os._exit\ndef slow(status):\n    os.kill(os.getpid(), signal.SIGINT)\n    real(status)\nos._exit = slow\nresult = 1"  # noqa: E501
+    ends = (
+        "import atexit, signal\nreal = os._exit\n"
+        "def slow(status):\n    os.kill(os.getpid(), signal.SIGINT)\n    real(status)\n"
+        "os._exit = slow\nresult = 1"
+    )
     assert sidecar.run(1, ends).text == "1"
     assert (sidecar.ended(1)["exit_code"], sidecar.ended(1)["signal"]) == (0, None)
 

@@ -18,7 +18,12 @@ from fake_sidecar import BOOT, PATIENCE_SECONDS, PYTHON_DIR, FakeSidecar, Peer
 StartSidecar = Callable[..., FakeSidecar]
 
 GOOD = 'def score(input, output, expected=None):\n    return 1.0, {"feedback": "Correct."}\n'
-DOES = 'import ctypes, os, re, subprocess, sys, threading, time\ndef score(input, output):\n    exec(output, globals())\n    return 1.0, {"feedback": ""}\n'  # noqa: E501
+DOES = """
+import ctypes, os, re, subprocess, sys, threading, time
+def score(input, output):
+    exec(output, globals())
+    return 1.0, {"feedback": ""}
+"""
 
 
 def does(action: str) -> tuple[bytes, bytes]:
@@ -261,7 +266,10 @@ def test_a_stop_does_not_stand_in_line_behind_starts(start_sidecar: StartSidecar
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_what_a_dead_worker_started_dies_with_it(start_worker: StartWorker, end: str) -> None:
     sidecar, worker = start_worker(DOES)
-    action = f"print(subprocess.Popen(['sleep', '1000']).pid)\npid = os.fork()\nif not pid: time.sleep(1000)\nprint(pid)\n{end}"  # noqa: E501
+    action = (
+        "print(subprocess.Popen(['sleep', '1000']).pid)\n"
+        f"pid = os.fork()\nif not pid: time.sleep(1000)\nprint(pid)\n{end}"
+    )
     worker.send_chunk(1, [does(action)])
     sidecar.ended(1)
     started = printed_pids(sidecar, worker, 2)
@@ -340,7 +348,10 @@ def test_what_is_registered_to_run_at_exit_runs_once_in_the_process_that_loaded(
     start_sidecar: StartSidecar, write_metric: WriteMetric, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    source = f"import atexit, os\nopen({str(log)!r}, 'w').close()\natexit.register(lambda: open({str(log)!r}, 'a').write('x'))\n"  # noqa: E501
+    source = (
+        f"import atexit, os\nopen({str(log)!r}, 'w').close()\n"
+        f"atexit.register(lambda: open({str(log)!r}, 'a').write('x'))\n"
+    )
     sidecar = start_sidecar()
     sidecar.configure(write_metric(source + GOOD))
     sidecar.score(sidecar.start(), [(b"{}", b"1")])
@@ -370,7 +381,10 @@ def test_adopted_orphans_are_reaped(start_worker: StartWorker) -> None:
 
 def test_descriptors_of_the_template_reach_no_worker(start_worker: StartWorker, start_method: str) -> None:
     sidecar, worker = start_worker(DOES, start_method)
-    list_descriptors = "print('\\n'.join(os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')))"  # noqa: E501
+    list_descriptors = (
+        "paths = [f'/proc/self/fd/{n}' for n in os.listdir('/proc/self/fd')]\n"
+        "print('\\n'.join(os.readlink(path) for path in paths if os.path.exists(path)))"
+    )
     sidecar.score(worker, [does(list_descriptors)])
     targets = worker.printed().split("\n")
     assert sum(target.startswith("socket:") for target in targets) == 2, targets
