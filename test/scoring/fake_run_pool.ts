@@ -1,14 +1,5 @@
-import type {
-  ChunkCase,
-  Death,
-  EndReason,
-  InHand,
-  ModelCall,
-  Pool,
-  Row,
-  Worker,
-  WorkerListener,
-} from "../../src/worker/types.js";
+import type { ChunkCase, Death, EndReason, InHand, Pool, Row, Worker, WorkerListener } from "../../src/worker/types.js";
+import { MODEL_CALL } from "./fake_messages.js";
 
 /** What an artifact makes the fake run do: the artifact itself, as JSON. */
 export interface RunBehaviour {
@@ -193,18 +184,6 @@ export class FakeRunWorker implements Worker {
     this.pool.listener.died(this, { pid: this.pid, position: 0, ...how });
   }
 }
-
-const MODEL_CALL: ModelCall = {
-  call: 1,
-  chunk: 1,
-  position: 0,
-  messages: [],
-  model: undefined,
-  temperature: undefined,
-  maxTokens: undefined,
-  responseFormat: undefined,
-  timeoutMs: undefined,
-};
 
 function row(kind: Row["kind"], text: Uint8Array, detail: Uint8Array = NOTHING): Row {
   return { position: 0, kind, value: 1, metricMs: 0.001, text, detail, sideInfo: NOTHING };

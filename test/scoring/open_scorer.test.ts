@@ -5,25 +5,11 @@ import { openScorer } from "../../src/scoring/open_scorer.js";
 import type { CaseResult } from "../../src/scoring/result.js";
 import type { Scorer } from "../../src/scoring/scorer.js";
 import type { LoadedMetric, OpenPool } from "../../src/worker/types.js";
+import { LOADED_METRIC } from "./fake_messages.js";
 import { FakePool } from "./fake_pool.js";
 
-const GOOD: LoadedMetric = {
-  fingerprint: "f1",
-  file: "metric.py",
-  problems: [],
-  warnings: [],
-  arguments: 3,
-  signature: "(input, output, expected=None)",
-  isAsync: false,
-  rewardSpecJson: "",
-  rewardWeights: undefined,
-  loadMs: 1,
-  pythonVersion: "3.12.1",
-  startMethod: "fork",
-  startMethodReason: "",
-};
 const BAD: LoadedMetric = {
-  ...GOOD,
+  ...LOADED_METRIC,
   problems: [{ step: "metric_file", message: "SyntaxError: '(' was never closed (metric.py, line 1)", traceback: "…" }],
 };
 const OPTIONS = {
@@ -49,7 +35,7 @@ type Load = LoadedMetric | ((stop: AbortSignal | undefined) => Promise<LoadedMet
 async function open(...loads: Load[]): Promise<{ scorer: Scorer; pools: FakePool[] }> {
   const pools: FakePool[] = [];
   const openPool: OpenPool = async ({ stopLoading }, listener) => {
-    const load = loads.shift() ?? GOOD;
+    const load = loads.shift() ?? LOADED_METRIC;
     const metric = typeof load === "function" ? await load(stopLoading) : load;
     const pool = metric.problems.length > 0 ? undefined : new FakePool(listener);
     if (pool !== undefined) pools.push(pool);
@@ -105,7 +91,7 @@ it("refuses calls where the metric did not load, with the reason", async () => {
 });
 
 it("lets a call keep the metric that it began with across a reload", async () => {
-  const { scorer, pools } = await open(GOOD, { ...GOOD, fingerprint: "f2" });
+  const { scorer, pools } = await open(LOADED_METRIC, { ...LOADED_METRIC, fingerprint: "f2" });
   await vi.advanceTimersByTimeAsync(20);
   const before = scorer.open(never);
   const results = all(before.score(one(slow(0, 1000))));
@@ -121,7 +107,7 @@ it("lets a call keep the metric that it began with across a reload", async () =>
 });
 
 it("refuses new calls after a reload that failed, and takes them after one that worked", async () => {
-  const { scorer } = await open(GOOD, BAD, GOOD);
+  const { scorer } = await open(LOADED_METRIC, BAD, LOADED_METRIC);
   await scorer.reload();
   expect(() => scorer.open(never)).toThrow("the metric is not loaded");
   await scorer.reload();
@@ -145,7 +131,7 @@ it("finishes running cases when it closes, and takes no new calls meanwhile", as
 
 it("gives up a load that is under way when it closes, and keeps describing what it had", async () => {
   let stop: AbortSignal | undefined;
-  const { scorer } = await open(GOOD, (signal) => {
+  const { scorer } = await open(LOADED_METRIC, (signal) => {
     stop = signal;
     return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(BAD)));
   });

@@ -7,25 +7,11 @@ import { openScorer } from "../../src/scoring/open_scorer.js";
 import type { CaseResult } from "../../src/scoring/result.js";
 import type { Scorer } from "../../src/scoring/scorer.js";
 import type { LoadedMetric, OpenPool, PoolOptions } from "../../src/worker/types.js";
+import { LOADED_METRIC } from "./fake_messages.js";
 import { FakePool } from "./fake_pool.js";
 import { FakeRunPool, LEAVING_MS, type RunBehaviour } from "./fake_run_pool.js";
 
-const LOADED: LoadedMetric = {
-  fingerprint: "f1",
-  file: "metric.py",
-  problems: [],
-  warnings: [],
-  arguments: 3,
-  signature: "(input, output, expected=None)",
-  isAsync: false,
-  rewardSpecJson: "",
-  rewardWeights: undefined,
-  loadMs: 1,
-  pythonVersion: "3.12.1",
-  startMethod: "fork",
-  startMethodReason: "",
-};
-const RUN: LoadedMetric = { ...LOADED, file: "run.py" };
+const RUN: LoadedMetric = { ...LOADED_METRIC, file: "run.py" };
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
 const GATEWAY = "http://127.0.0.1:4000/v1";
@@ -40,7 +26,7 @@ interface Setup {
 }
 
 /** A scorer with a fake metric and fake run code, both ready. */
-async function open({ maxRuns = 2, run = RUN, metric = LOADED }: Setup = {}) {
+async function open({ maxRuns = 2, run = RUN, metric = LOADED_METRIC }: Setup = {}) {
   const metricPools: FakePool[] = [];
   const runPools: FakeRunPool[] = [];
   const opened: PoolOptions[] = [];

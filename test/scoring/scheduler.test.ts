@@ -10,27 +10,10 @@ import type { CaseResult } from "../../src/scoring/result.js";
 import { Scheduler } from "../../src/scoring/scheduler.js";
 import type { MetricDescription } from "../../src/scoring/scorer.js";
 import { WorkerCount } from "../../src/scoring/worker_count.js";
-import type { ModelCall } from "../../src/worker/types.js";
+import { LOADED_METRIC, MODEL_CALL } from "./fake_messages.js";
 import { type Behaviour, FakePool } from "./fake_pool.js";
 
-const METRIC: MetricDescription = {
-  loaded: true,
-  loadError: "",
-  fingerprint: "f",
-  file: "metric.py",
-  problems: [],
-  warnings: [],
-  arguments: 3,
-  signature: "(input, output, expected=None)",
-  isAsync: false,
-  rewardSpecJson: "",
-  rewardWeights: undefined,
-  pythonVersion: "3.12.1",
-  startMethod: "fork",
-  startMethodReason: "",
-  loadMs: 1,
-  runFile: "",
-};
+const METRIC: MetricDescription = { ...LOADED_METRIC, loaded: true, loadError: "", runFile: "" };
 
 const LOG = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 const NO_MODEL = { hasModel: false, complete: () => Promise.reject(new Error("no test here asks a model")) } as const;
@@ -171,24 +154,12 @@ describe("every case gets exactly one result", () => {
 });
 
 describe("a judge", () => {
-  const CALL: ModelCall = {
-    call: 1,
-    chunk: 1,
-    position: 0,
-    messages: [],
-    model: undefined,
-    temperature: undefined,
-    maxTokens: undefined,
-    responseFormat: undefined,
-    timeoutMs: undefined,
-  };
-
   it("is not watched while it waits, and still ends in time", async () => {
     const { scheduler, pool, open } = setUp({ timeoutMs: 2000 });
     const { done } = collect(open(never).score(source(cases(many(2, { ms: 3_600_000, cpuMs: 0 })))));
     await vi.advanceTimersByTimeAsync(11);
     const workers = [...pool.workers];
-    for (const worker of workers) scheduler.modelCall(worker, CALL);
+    for (const worker of workers) scheduler.modelCall(worker, MODEL_CALL);
     const looks = workers.map((worker) => vi.spyOn(worker, "look"));
     const times = workers.map((worker) => vi.spyOn(worker, "cpuTimes"));
     await vi.advanceTimersByTimeAsync(1900);
@@ -206,7 +177,7 @@ describe("a judge", () => {
       for await (const batch of results) batches.push(batch.length);
     })();
     await vi.advanceTimersByTimeAsync(11);
-    for (const worker of [...pool.workers]) scheduler.modelCall(worker, CALL);
+    for (const worker of [...pool.workers]) scheduler.modelCall(worker, MODEL_CALL);
     await vi.runAllTimersAsync();
     await done;
     expect(batches).toEqual([2, 62]);
