@@ -1,4 +1,4 @@
-import { type DescMessage, type DescMethod, type MessageShape, create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type DescMessage, type MessageShape, create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   Client,
   type ClientDuplexStream,
@@ -15,6 +15,7 @@ import {
   type DescribeMetricResponse,
 } from "../gen/skynet/scoring/v1/contract_service_pb.js";
 import { type ScoreResponse, ScoreService } from "../gen/skynet/scoring/v1/score_service_pb.js";
+import { methodPath } from "../server/grpc_method.js";
 import { CommandError } from "./exit.js";
 
 /** A sidecar, called over gRPC. Requests are given encoded; a call that fails throws `CallFailure`. */
@@ -51,7 +52,7 @@ export function connect(address: string): SidecarClient {
       const deadline = Date.now() + ANSWER_TIMEOUT_MS;
       return new Promise((resolve, reject) => {
         client.makeUnaryRequest(
-          pathOf(describeMetric),
+          methodPath(describeMetric),
           same,
           decoder(describeMetric.output),
           request,
@@ -67,7 +68,7 @@ export function connect(address: string): SidecarClient {
     async *check(request) {
       const { checkContract } = ContractService.method;
       const call = client.makeServerStreamRequest(
-        pathOf(checkContract),
+        methodPath(checkContract),
         same,
         decoder(checkContract.output),
         Buffer.from(request),
@@ -77,7 +78,7 @@ export function connect(address: string): SidecarClient {
     },
     async *score(requests, signal) {
       const { score } = ScoreService.method;
-      const call = client.makeBidiStreamRequest(pathOf(score), same, decoder(score.output), new Metadata());
+      const call = client.makeBidiStreamRequest(methodPath(score), same, decoder(score.output), new Metadata());
       const cancel = (): void => {
         call.cancel();
       };
@@ -142,10 +143,6 @@ function withoutNotes(details: string): string {
 
 function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && "code" in error && typeof error.code === "number" && "details" in error;
-}
-
-function pathOf(method: DescMethod): string {
-  return `/${method.parent.typeName}/${method.name}`;
 }
 
 function same(request: Buffer): Buffer {
