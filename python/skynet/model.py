@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skynet.image import image_urls
 from skynet.metric_call import current
 from skynet.model_answer import ModelText, read_reply
-from skynet.real_number import NotANumberError, real_number
+from skynet.real_number import named_number, positive_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,10 +108,10 @@ def _question(
     return {
         "messages": messages,
         "model": model,
-        "temperature": None if temperature is None else _number("temperature", temperature),
+        "temperature": None if temperature is None else named_number("temperature", temperature),
         "max_tokens": None if max_tokens is None else _count("max_tokens", max_tokens),
         "response_format": None if response_format is None else _json_object("response_format", response_format),
-        "timeout_ms": None if timeout is None else _positive("timeout", timeout) * 1000,
+        "timeout_ms": None if timeout is None else positive_number("timeout", timeout) * 1000,
     }
 
 
@@ -119,20 +119,6 @@ def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str):
         advice = ", such as json.dumps of it" if isinstance(value, (dict, list)) else ""
         raise TypeError(f"{name} must be a str, not {type(value).__name__}; give text{advice}")
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        return real_number(value)
-    except NotANumberError as error:
-        raise ValueError(f"{name} {error}; give a finite number") from None
-
-
-def _positive(name: str, value: object) -> float:
-    number = _number(name, value)
-    if number <= 0:
-        raise ValueError(f"{name} is {number:g}; it must be more than 0")
-    return number
 
 
 def _count(name: str, value: SupportsIndex) -> int:

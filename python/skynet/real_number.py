@@ -29,6 +29,22 @@ def real_number(value: object) -> float:
     return number
 
 
+def named_number(name: str, value: object) -> float:
+    """`value` as a float. Raises `ValueError` with its name and what to give, where it is no finite real number."""
+    try:
+        return real_number(value)
+    except NotANumberError as error:
+        raise ValueError(f"{name} {error}; give a finite number") from None
+
+
+def positive_number(name: str, value: object) -> float:
+    """The same, for what must be more than 0."""
+    number = named_number(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} is {number:g}; it must be more than 0")
+    return number
+
+
 def _is_real(value: object) -> bool:
     if isinstance(value, Real):
         return True

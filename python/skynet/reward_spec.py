@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from skynet.real_number import NotANumberError, real_number
+from skynet.real_number import named_number, positive_number
 
 PARTS = ("accuracy", "speed", "cost")
 EXAMPLE = (
@@ -56,7 +56,7 @@ def _weight(weights: Mapping[object, object], part: str) -> float:
     where = f'REWARD_SPEC["weights"]["{part}"]'
     if part not in weights:
         raise ValueError(f"{where} is missing; give a number of 0 or more")
-    weight = _number(where, weights[part])
+    weight = named_number(where, weights[part])
     if weight < 0:
         raise ValueError(f"{where} is {weight:g}; it must be 0 or more")
     return weight
@@ -66,7 +66,11 @@ def _accuracy_reference(whole: Mapping[object, object]) -> float | None:
     if "accuracy" not in whole:
         return None
     section = _mapping('REWARD_SPEC["accuracy"]', whole["accuracy"], ("reference",))
-    return _positive('REWARD_SPEC["accuracy"]["reference"]', section["reference"]) if "reference" in section else None
+    return (
+        positive_number('REWARD_SPEC["accuracy"]["reference"]', section["reference"])
+        if "reference" in section
+        else None
+    )
 
 
 def _reference(whole: Mapping[object, object], part: str, unit: str) -> float:
@@ -74,21 +78,7 @@ def _reference(whole: Mapping[object, object], part: str, unit: str) -> float:
     where = f'REWARD_SPEC["{part}"]["reference"]'
     if "reference" not in section:
         raise ValueError(f"{where} is missing; give a positive number of {unit}")
-    return _positive(where, section["reference"])
-
-
-def _positive(where: str, value: object) -> float:
-    number = _number(where, value)
-    if number <= 0:
-        raise ValueError(f"{where} is {number:g}; it must be more than 0")
-    return number
-
-
-def _number(where: str, value: object) -> float:
-    try:
-        return real_number(value)
-    except NotANumberError as error:
-        raise ValueError(f"{where} {error}; give a finite number") from None
+    return positive_number(where, section["reference"])
 
 
 def _mapping(where: str, value: object, known: tuple[str, ...]) -> Mapping[object, object]:

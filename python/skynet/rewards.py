@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from skynet.measurements import measured
-from skynet.real_number import NotANumberError, real_number
+from skynet.real_number import named_number
 from skynet.reward_spec import PARTS, RewardSpec, parse_reward_spec
 
 # A cosine may be 1.0000000000000002.
@@ -50,10 +50,7 @@ def reward(
 
 
 def _accuracy_part(spec: RewardSpec, accuracy: object) -> float:
-    try:
-        value = real_number(accuracy)
-    except NotANumberError as error:
-        raise ValueError(f"accuracy {error}; give a finite number") from None
+    value = named_number("accuracy", accuracy)
     if spec.accuracy_reference is not None:
         if value < 0:
             raise ValueError(f"accuracy is {value:g}; with an accuracy reference it is an error, of 0 or more")

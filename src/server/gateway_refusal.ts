@@ -35,13 +35,15 @@ export const NOT_JSON: Refusal = {
   status: 400,
   type: "invalid_request_error",
   code: "invalid_json",
-  message: "the request's body is not a JSON object",
+  message:
+    "the request's body is not a JSON object; send one with `model` and `messages`, as OpenAI's chat completions take it",
 };
 export const TOO_LARGE: Refusal = {
   status: 413,
   type: "invalid_request_error",
   code: "request_too_large",
-  message: "the request's body is larger than the sidecar's --max-message-bytes",
+  message:
+    "the request's body is larger than the sidecar's --max-message-bytes; send less, or start the sidecar with a larger one",
 };
 export const INTERNAL: Refusal = {
   status: 500,
