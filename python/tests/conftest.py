@@ -13,6 +13,7 @@ import pytest
 from fake_sidecar import FakeSidecar, Peer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SHARED = Path(os.environ.get("SKYNET_SHARED") or REPOSITORY.parent / "shared")
 
 WriteMetric = Callable[..., Path]
 StartWorker = Callable[..., "tuple[FakeSidecar, Peer]"]
@@ -20,23 +21,27 @@ StartRuns = Callable[..., FakeSidecar]
 
 
 def contract_vectors(name: str) -> list[dict[str, object]]:
-    """A file of vectors from the contract, in `SKYNET_SHARED` or in `shared` beside the repository.
-
-    Where that folder is missing, the tests that need it are left out, except in CI (`SKYNET_ALL_TOOLS` is 1).
-    """
-    shared = shared_folder()
-    if not shared.exists() and os.environ.get("SKYNET_ALL_TOOLS") != "1":
-        # A test that runs skips itself; while tests are collected, pytest skips those that have no parameters.
-        if "PYTEST_CURRENT_TEST" in os.environ:
-            # The vectors come with the specification, which a clone alone does not have.
-            pytest.skip(f"there is no {shared}")
+    """A file of vectors from the contract. While tests are collected there are none where `shared_folder` skips."""
+    if is_shared_folder_missing() and "PYTEST_CURRENT_TEST" not in os.environ:
         return []
-    with (shared / "contract" / name).open(encoding="utf-8", newline="\n") as file:
+    with (shared_folder() / "contract" / name).open(encoding="utf-8", newline="\n") as file:
         return [json.loads(line) for line in file]
 
 
 def shared_folder() -> Path:
-    return Path(os.environ.get("SKYNET_SHARED") or REPOSITORY.parent / "shared")
+    """The specification: `SKYNET_SHARED`, or `shared` beside the repository. Skips the test where it is missing."""
+    if is_shared_folder_missing():
+        # It does not come with a clone. In CI it has to be there, and what needs it fails without.
+        pytest.skip(f"there is no {SHARED}; set SKYNET_SHARED")
+    return SHARED
+
+
+def pytest_report_header() -> list[str]:
+    return [f"left out: what needs the specification, which is not at {SHARED}"] if is_shared_folder_missing() else []
+
+
+def is_shared_folder_missing() -> bool:
+    return not SHARED.exists() and os.environ.get("SKYNET_ALL_TOOLS") != "1"
 
 
 @pytest.fixture
