@@ -50,6 +50,7 @@ class MetricCall:
         self.is_active = True
 
     def end(self) -> None:
+        """The metric is not being called any more."""
         self.is_active = False
         self.observation = ""
 

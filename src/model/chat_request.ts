@@ -26,4 +26,5 @@ export function sentParameters(request: ModelRequest, refused: ReadonlySet<Optio
   return sent;
 }
 
+/** The optional parameters that go to the provider, by their names in OpenAI's API. */
 export type SentParameters = Partial<Record<OptionalParameter, unknown>>;

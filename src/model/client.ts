@@ -21,6 +21,7 @@ export interface ModelAnswer extends CallSpending {
   readonly requestId: string | undefined;
 }
 
+/** What surrounds one call; all of it may be left out. */
 export interface CompleteOptions {
   /** Aborts the call, wherever it is. */
   readonly signal?: AbortSignal;
@@ -30,6 +31,7 @@ export interface CompleteOptions {
   readonly meter?: Meter;
 }
 
+/** What a client asks through, and in whose name. `retry`: default `RETRY_POLICY`. */
 export interface ModelClientOptions {
   readonly provider: ModelProvider;
   readonly account: ModelAccount;

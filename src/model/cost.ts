@@ -6,6 +6,7 @@ import type { TokenUsage } from "./token_usage.js";
 export type Cost =
   { readonly usd: Big; readonly reason?: undefined } | { readonly usd: undefined; readonly reason: string };
 
+/** Of nothing: known, and 0 US dollars. */
 export const NO_COST: Cost = { usd: new Big(0) };
 
 /** The sum is known only where both are; the first reason is kept. */

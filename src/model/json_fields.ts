@@ -1,11 +1,14 @@
 /** Reads fields of JSON that somebody else wrote: what has another type than wanted counts as absent. */
 
+/** An object of unknown fields. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** The object; `undefined` for anything else, null and arrays included. */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
+/** The array; `undefined` for anything else. */
 export function asArray(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 }

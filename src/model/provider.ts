@@ -18,6 +18,7 @@ export interface ModelProvider {
   send(request: ProviderRequest): Promise<ProviderReply>;
 }
 
+/** One HTTP request to the provider; its headers, the key among them, are the provider's own business. */
 export interface ProviderRequest {
   readonly method: "GET" | "POST";
   /** Below the base URL, such as `chat/completions`. */
@@ -27,6 +28,7 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
+/** The provider's answer, whatever its status. Its body has to be read or cancelled. */
 export interface ProviderReply {
   readonly status: number;
   /** The value of a header by its name in lower case; several of one name are joined by commas. */
@@ -49,6 +51,7 @@ export class ConnectionError extends Error {
   }
 }
 
+/** Where the provider is, and the key for it. */
 export interface ProviderOptions {
   readonly baseUrl: string;
   readonly key: ApiKey;

@@ -16,6 +16,7 @@ export interface TokenUsage {
   readonly audioTokens: number;
 }
 
+/** Of nothing. */
 export const NO_TOKENS: TokenUsage = {
   promptTokens: 0,
   cachedPromptTokens: 0,
@@ -73,6 +74,7 @@ export function readUsage(usage: unknown): UsageReport {
   };
 }
 
+/** The sum, kind by kind. */
 export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   return {
     promptTokens: a.promptTokens + b.promptTokens,

@@ -1,5 +1,6 @@
 /** A chunk should take about this long, so that a message's cost is spread and every worker still has work. */
 const CHUNK_MS = 5;
+/** Cases of a chunk at most: enough that its own cost is nothing, and few enough that results keep coming. */
 export const MAX_CHUNK_CASES = 1024;
 /** A case weighs this much of what it did when the next one of its chunk ended: the mean follows the last few chunks. */
 const MEMORY = 0.8;

@@ -14,10 +14,12 @@ export function sampleName({ index, id }: Case): string {
   return id === "" ? `sample ${index + 1}` : `sample ${index + 1} (${JSON.stringify(id)})`;
 }
 
+/** How messages call an attempt. */
 export function attemptName({ sample, round }: Attempt): string {
   return round === 1 ? sampleName(sample) : `the second call on ${sampleName(sample)}`;
 }
 
+/** Why an attempt has no score; `undefined` where it has one. */
 export function errorOf({ result }: Attempt): CaseError | undefined {
   return result.outcome.kind === "error" ? result.outcome : undefined;
 }

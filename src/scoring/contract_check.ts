@@ -33,6 +33,7 @@ export interface ContractSamples {
   readonly artifact: JsonBytes | undefined;
 }
 
+/** Samples that the metric is tried on; more are left out. */
 export const SAMPLE_LIMIT = 3;
 
 /**
@@ -92,6 +93,7 @@ export interface ContractVerdict {
   readonly warnings: number;
 }
 
+/** What the checks come to: passed where none failed. */
 export function verdictOf(checks: readonly ContractCheck[]): ContractVerdict {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   let warnings = 0;

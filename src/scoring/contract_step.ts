@@ -8,6 +8,7 @@ export type ContractStep =
   | "metric_call"
   | "metric_return_value";
 
+/** `skipped`: it needs something that is not there, or a step before it failed. */
 export type ContractStatus = "passed" | "failed" | "skipped";
 
 /** The outcome of one step. */
@@ -24,6 +25,7 @@ export interface ContractCheck {
   readonly durationMs: number;
 }
 
+/** What people call the steps, in their order. */
 export const STEP_NAMES: Readonly<Record<ContractStep, string>> = {
   metric_file: "Metric file",
   metric_function: "Metric function",
@@ -37,14 +39,17 @@ export const STEP_NAMES: Readonly<Record<ContractStep, string>> = {
 type Extra = Partial<Pick<ContractCheck, "warnings" | "traceback" | "durationMs">>;
 const NOTHING_MORE = { warnings: [], traceback: "", durationMs: 0 };
 
+/** A step that found nothing wrong. */
 export function passed(step: ContractStep, message: string, extra: Extra = {}): ContractCheck {
   return { step, status: "passed", message, ...NOTHING_MORE, ...extra };
 }
 
+/** A step that found something wrong, and so fails the check. */
 export function failed(step: ContractStep, message: string, extra: Extra = {}): ContractCheck {
   return { step, status: "failed", message, ...NOTHING_MORE, ...extra };
 }
 
+/** A step that could not be tried; `message` says why. */
 export function skipped(step: ContractStep, message: string): ContractCheck {
   return { step, status: "skipped", message, ...NOTHING_MORE };
 }

@@ -22,6 +22,7 @@ export function giveUpWarnings(weights: MetricDescription["rewardWeights"]): str
   ];
 }
 
+/** What is odd about the samples themselves. */
 export function sampleWarnings(samples: readonly Case[]): string[] {
   const without = samples.filter(({ expected }) => expected === undefined || isNull(expected));
   if (without.length === 0) return [];
@@ -29,6 +30,7 @@ export function sampleWarnings(samples: readonly Case[]): string[] {
   return [`${whose} comes without an expected value; the metric gets None for it`];
 }
 
+/** What is odd about how the metric was called: samples that took over half of `timeoutMs`. */
 export function callWarnings(attempts: readonly Attempt[], timeoutMs: number): string[] {
   const slow = attempts.filter(({ result }) => result.outcome.kind === "score" && result.metricMs > timeoutMs / 2);
   return firstOfEachSample(slow).map(

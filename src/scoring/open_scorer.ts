@@ -12,6 +12,7 @@ import { ObservationBook } from "./observation_book.js";
 import type { Observations } from "./observations.js";
 import { type MetricDescription, type ScoreCall, type Scorer, ScorerError } from "./scorer.js";
 
+/** What a scorer needs to know of the metric, its workers and its runs. */
 export interface ScorerOptions {
   /** The metric file. */
   readonly metric: string;

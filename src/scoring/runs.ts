@@ -12,6 +12,7 @@ const LOOK_EVERY_MS = 20;
 /** For each place one more worker stands ready, so that no run waits for a fork. */
 const READY_PER_PLACE = 2;
 
+/** How artifacts are run, and who hears of it. */
 export interface RunsOptions {
   readonly runTimeoutMs: number;
   /** Runs in progress at most: they are being measured, and must not slow each other down. */

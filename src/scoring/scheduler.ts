@@ -24,6 +24,7 @@ const READING_GRACE_MS = 10_000;
 /** A case that so many workers died over, without ever beginning it, is itself the fault. */
 const MOST_LOST_STARTS = 3;
 
+/** How cases are given to workers, and who hears of it. */
 export interface SchedulerOptions {
   readonly metricTimeoutMs: number;
   readonly seed: bigint | undefined;

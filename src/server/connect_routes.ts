@@ -19,6 +19,7 @@ import { isGatewayPath } from "./gateway.js";
 import { methodPath } from "./grpc_method.js";
 import type { OpenCalls } from "./open_calls.js";
 
+/** What is served over HTTP/1.1, and within which limits. */
 export interface ConnectOptions {
   readonly score: ScoreService;
   readonly contract: ContractService;

@@ -9,6 +9,7 @@ import { isCalledBy, type IsCalledBy } from "./run_caller.js";
 
 export type { GatewayModels } from "./gateway_completion.js";
 
+/** What the gateway meters by, and asks. */
 export interface GatewayOptions {
   readonly observations: Observations;
   readonly models: GatewayModels;

@@ -11,6 +11,7 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** No run or observation that is going on has this token. */
 export const WRONG_TOKEN: Refusal = {
   status: 401,
   type: "invalid_request_error",
@@ -18,6 +19,7 @@ export const WRONG_TOKEN: Refusal = {
   message:
     "the key is not the token of a run that is going on; make the client inside run(), where OPENAI_API_KEY holds the run's own token, or use the token of an open observation",
 };
+/** The token is good, and comes from a process that it does not belong to. */
 export const WRONG_CALLER: Refusal = {
   status: 401,
   type: "invalid_request_error",
@@ -25,12 +27,14 @@ export const WRONG_CALLER: Refusal = {
   message:
     "the key is the token of another run; call from the process that runs run(), or from one that it started, with the OPENAI_API_KEY that is in its environment",
 };
+/** Another path or method of the API. */
 export const NOT_SERVED: Refusal = {
   status: 404,
   type: "invalid_request_error",
   code: "not_found",
   message: "the gateway serves POST /v1/chat/completions and GET /v1/models, since it can meter those",
 };
+/** A body that nothing can be read from. */
 export const NOT_JSON: Refusal = {
   status: 400,
   type: "invalid_request_error",
@@ -38,6 +42,7 @@ export const NOT_JSON: Refusal = {
   message:
     "the request's body is not a JSON object; send one with `model` and `messages`, as OpenAI's chat completions take it",
 };
+/** A body over the limit. */
 export const TOO_LARGE: Refusal = {
   status: 413,
   type: "invalid_request_error",
@@ -45,6 +50,7 @@ export const TOO_LARGE: Refusal = {
   message:
     "the request's body is larger than the sidecar's --max-message-bytes; send less, or start the sidecar with a larger one",
 };
+/** A fault of the sidecar's own. */
 export const INTERNAL: Refusal = {
   status: 500,
   type: "server_error",
